@@ -23,7 +23,7 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 		state := New(anyone)
 		state.Opened(start)
 		state.PodGroupChanged(nil, asking().PodGroup, start)
-		state.PodAdded(member, start)
+		state.added(member, start)
 		if reason, _ := state.Queued(mine, member, start.Add(time.Second)); reason != "" {
 			t.Fatalf("it is held: %s", reason)
 		}
@@ -59,7 +59,7 @@ func TestAGangThatAnotherProcessPlacedIsNotReportedAgain(t *testing.T) {
 	state, group := New(anyone), asking().PodGroup
 	state.Opened(start)
 	state.PodGroupChanged(nil, group, start)
-	state.PodAdded(member, start)
+	state.added(member, start)
 	state.Queued(mine, member, start)
 	placed := group.DeepCopy()
 	placed.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue}}
@@ -74,7 +74,7 @@ func TestWhyAGangWaitedIsKnownWhenItIsGone(t *testing.T) {
 	state, group := New(anyone), asking().PodGroup
 	state.PodGroupChanged(nil, group, start)
 	state.Concluded(mine, "Infeasible")
-	state.PodGroupDeleted(group, start)
+	state.groupDeleted(group, start)
 	if before := state.Unspoken(mine); before != "Infeasible" {
 		t.Errorf("it waited for %q", before)
 	}
@@ -98,18 +98,18 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 	var all sync.WaitGroup
 	for _, call := range []func(){
 		func() { state.PodGroupChanged(nil, group, start) },
-		func() { state.PodAdded(member, start) },
+		func() { state.added(member, start) },
 		func() { state.PodChanged(member, onNode, start) },
-		func() { state.PodDeleted(member, start) },
-		func() { state.Queued(mine, member, start); state.Begun(mine); state.Gated(mine) },
-		func() { state.Ask(mine, version, member.UID); state.Last(mine); state.Asks(member) },
+		func() { state.deleted(member, start) },
+		func() { state.Queued(mine, member, start); state.View(mine) },
+		func() { state.Ask(mine, version, member.UID); state.View(mine); state.Asks(member) },
 		func() { state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, start) },
 		func() { state.Refused(asked, version, member, refusal, state.Now()) },
-		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version) },
+		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version, "") },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
-		func() { state.Break(mine, metrics.PodLost, "test"); state.reserved(other, 0); state.Nodes(mine) },
+		func() { state.Break(mine, metrics.PodLost, "test"); state.reserved(other, 0); state.NodeOf(mine) },
 		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
-		func() { state.NodeGone("n1") },
+		func() { state.nodeGone("n1") },
 		func() {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now())
 			state.reservedForOverdue(gang.Rank{Gang: other})
@@ -133,8 +133,8 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		}()
 	}
 	all.Wait()
-	state.PodDeleted(member, start)
-	state.PodGroupDeleted(group, start)
+	state.deleted(member, start)
+	state.groupDeleted(group, start)
 	state.Concluded(mine, "")
 	state.Unassumed(mine, member.UID, start)
 	state.StopWaiting(mine)

@@ -133,47 +133,6 @@ func (r *record) holds(version Version) bool {
 	return r.last != nil && r.last.version == version && !r.last.doubted && !r.last.places()
 }
 
-// Current returns the last answer for a gang, if it is one for this version of it and gave no pod a node.
-func (s *State) Current(key gang.Key, version Version) *solve.Answer {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if r := s.known(key); r.holds(version) {
-		return r.last.given
-	}
-	return nil
-}
-
-// AskedBy returns the last answer for a gang if it was found for this pod, or nil.
-func (s *State) AskedBy(key gang.Key, pod types.UID) *solve.Answer {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if r := s.known(key); r.last != nil && r.last.asked != nil && r.last.asked.UID == pod {
-		return r.last.given
-	}
-	return nil
-}
-
-// Last returns the last answer for a gang, or nil.
-func (s *State) Last(key gang.Key) *solve.Answer {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if r := s.known(key); r.last != nil {
-		return r.last.given
-	}
-	return nil
-}
-
-// PlacementOf returns how close together the gang of a PodGroup was placed by its last plan; nil if there was none, it
-// did not come true, or the gang prefers no level.
-func (s *State) PlacementOf(podGroup *scheduling.PodGroup) *scheduling.PlacementStatus {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if r := s.known(gang.KeyOfPodGroup(podGroup)); r.placement.podGroup == podGroup.UID {
-		return r.placement.how
-	}
-	return nil
-}
-
 // Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns
 // the answer for that pod.
 func (s *State) Refused(

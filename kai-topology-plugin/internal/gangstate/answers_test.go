@@ -42,7 +42,7 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 		t.Error("a plan is repeated as if it were a refusal")
 	}
 	state.record(mine).last = nil
-	if state.Last(mine) != nil {
+	if state.View(mine).Last != nil {
 		t.Error("a forgotten answer is remembered")
 	}
 }
@@ -53,11 +53,11 @@ func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
 	state := New(anyone)
 	state.refuse("asked", &solve.Answer{Verdict: "Infeasible"}, "other")
 	for _, known := range []types.UID{"asked", "other"} {
-		if state.record(mine).newcomer(known); state.Last(mine) == nil {
+		if state.record(mine).newcomer(known); state.View(mine).Last == nil {
 			t.Fatalf("dropped for %s", known)
 		}
 	}
-	if state.record(mine).newcomer("new"); state.Last(mine) != nil {
+	if state.record(mine).newcomer("new"); state.View(mine).Last != nil {
 		t.Error("kept although the gang has a pod that it was given without")
 	}
 }
@@ -66,7 +66,7 @@ func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
 func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 	late := memberPod("late", "")
 	for name, word := range map[string]func(*State){
-		"word of it comes before it asks": func(s *State) { s.PodAdded(late, start) },
+		"word of it comes before it asks": func(s *State) { s.added(late, start) },
 		"it asks before word comes":       func(*State) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 			if reply, _ := state.Ask(mine, version(1), late.UID); !reply.Decide {
 				t.Errorf("a pod that the answer is not about gets %+v", reply)
 			}
-			if state.Current(mine, version(1)) != nil {
+			if state.View(mine).Current(version(1)) != nil {
 				t.Error("the answer counts as true still")
 			}
 		})
@@ -94,22 +94,26 @@ func TestARefusalIsRemembered(t *testing.T) {
 		near, remembered bool
 	}{
 		"while pods of another gang end": {
-			meanwhile: func(s *State) { s.PodDeleted(ofOther(memberPod("job", "n9")), start) }, remembered: true,
+			meanwhile: func(s *State) { s.deleted(ofOther(memberPod("job", "n9")), start) }, remembered: true,
 		},
 		"while another gang is changed": {
-			meanwhile: func(s *State) { s.PodGroupDeleted(otherGroup(), start) }, remembered: true,
+			meanwhile: func(s *State) { s.groupDeleted(otherGroup(), start) }, remembered: true,
 		},
 		"unless that is one that it has to be near": {
-			meanwhile: func(s *State) { s.PodGroupDeleted(otherGroup(), start) }, near: true,
+			meanwhile: func(s *State) { s.groupDeleted(otherGroup(), start) }, near: true,
 		},
-		"unless its own pods change":  {meanwhile: func(s *State) { s.PodDeleted(memberPod("c", ""), start) }},
-		"unless its PodGroup changes": {meanwhile: func(s *State) { s.Changed(mine, start) }},
+		"unless its own pods change": {meanwhile: func(s *State) { s.deleted(memberPod("c", ""), start) }},
+		"unless its PodGroup changes": {meanwhile: func(s *State) {
+			more := groupOf(2)
+			more.Generation = 2
+			s.PodGroupChanged(groupOf(2), more, start)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := memberPod("a", ""), memberPod("b", "")
 			state := known(2, a, b, memberPod("c", ""))
 			state.PodGroupChanged(nil, otherGroup(), start)
-			state.PodAdded(ofOther(memberPod("job", "n9")), start)
+			state.added(ofOther(memberPod("job", "n9")), start)
 			if c.near {
 				near := groupOf(2)
 				says(scheduling.AnnotationRelations, `[{"name":"r","near":"other","topology":"t","level":"zone"}]`)(near)

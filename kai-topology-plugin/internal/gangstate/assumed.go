@@ -188,25 +188,16 @@ func (s *State) sweep(e *Effects, r *record) {
 	}
 }
 
-// Refuse has a pod lose its room on a node, one that is still being bound included: the node is not what it was
-// planned for.
-func (s *State) Refuse(key gang.Key, pod types.UID) {
+// Misplaced reports whether the node of a pod that has been put on it, nil if it is gone, does not stand any more where
+// it did when it was chosen. The pod then loses its room there, although it is still being bound.
+func (s *State) Misplaced(key gang.Key, pod types.UID, node *corev1.Node) (misplaced bool) {
 	s.change(key, func(r *record, _ *Effects) {
-		if known := r.assumed[pod]; known != nil {
+		known := r.assumed[pod]
+		if misplaced = known != nil && (node == nil || !known.placement.Place.Is(node.Labels)); misplaced {
 			known.refused = true
 		}
-		r.leaveSeat(pod)
 	})
-}
-
-// PlaceOf returns where the node of a pod that has been put on it stood when it was chosen.
-func (s *State) PlaceOf(key gang.Key, pod types.UID) (place Place, known bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if assumed := s.known(key).assumed[pod]; assumed != nil {
-		return assumed.placement.Place, true
-	}
-	return nil, false
+	return misplaced
 }
 
 // AssumedPods returns the pods of a gang that the scheduler has put on a node, or that will be once their binding is

@@ -32,10 +32,3 @@ func (a attempts) givenUp(podGroup *scheduling.PodGroup) string {
 		"or take %s out of its status.schedulingConditions",
 		a.failed, podGroup.Name, scheduling.UnschedulableOnNodePool)
 }
-
-// GivenUp says why the gang of a PodGroup is not tried any more, empty if it is.
-func (s *State) GivenUp(podGroup *scheduling.PodGroup) string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.known(keyOf(podGroup)).attempts.givenUp(podGroup)
-}

@@ -57,10 +57,10 @@ func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 	state := New(anyone)
 	state.PodGroupChanged(nil, groupOf(2), start)
 	for _, node := range []string{"n0", "n1", "n2"} {
-		state.NodeSeen(nodeNamed(node))
+		state.nodeSeen(nodeNamed(node))
 	}
 	for _, pod := range []*corev1.Pod{stands, comes} {
-		state.PodAdded(pod, start)
+		state.added(pod, start)
 	}
 	state.Opened(start)
 	asked, held := gang.AssembleFor(anyone, groupOf(2), []*corev1.Pod{stands, comes}, state.levels)
@@ -104,8 +104,8 @@ func otherSeat(state *State, priority int32) {
 	theirs := ownedPod("theirs", "n1")
 	theirs.Annotations[scheduling.AnnotationPodGroupName] = other.Name
 	theirs.Spec.Priority = ptr.To(priority)
-	state.PodAdded(theirs, start)
-	state.PodDeleted(theirs, start)
+	state.added(theirs, start)
+	state.deleted(theirs, start)
 }
 
 func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 			happens: func(state *State, _ *shown) {
 				left := ownedPod("left", "n1")
 				left.Annotations[scheduling.AnnotationPodGroupName] = other.Name
-				state.PodAdded(left, start)
+				state.added(left, start)
 			},
 			broken: "a pod left node n1 meanwhile",
 		},
@@ -219,7 +219,7 @@ func TestNoSeatIsGivenUpForAPlanThatIsBroken(t *testing.T) {
 	state, asked, placements, shown := plannedPair(t)
 	left := ownedPod("left", "n2")
 	left.Annotations[scheduling.AnnotationPodGroupName] = other.Name
-	state.PodAdded(left, start)
+	state.added(left, start)
 	otherSeat(state, -1)
 	further := memberPod("further", "")
 	asked.Pending, shown.pods["further"] = append(asked.Pending, further), further
@@ -265,10 +265,10 @@ func TestAPodThatWasPutOnANodeIsMissedThere(t *testing.T) {
 // A pod above the minimum may lose the room that it is to go to, but not the seat there that its gang holds.
 func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 	state := standingPair()
-	state.PodDeleted(ownedPod("a", "n1"), start)
+	state.deleted(ownedPod("a", "n1"), start)
 	first, further := ownedPod("c", ""), ownedPod("d", "")
-	state.PodAdded(first, start)
-	state.PodAdded(further, start)
+	state.added(first, start)
+	state.added(further, start)
 	asked, held := gang.AssembleFor(anyone, groupOf(1), []*corev1.Pod{first, further}, state.levels)
 	if held != nil {
 		t.Fatal(held.Message)
@@ -279,7 +279,7 @@ func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 		t.Errorf("before it is let go, room is kept for %v", got)
 	}
 	state.Assumed(mine, ownedPod("c", "n3"))
-	if permission, _ := state.Permit(mine, "c", version(1)); permission != Go {
+	if permission, _ := state.Permit(mine, "c", version(1), ""); permission != Go {
 		t.Fatalf("the gang is not let go: %v", permission)
 	}
 	if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {

@@ -17,8 +17,8 @@ import (
 func crowd(standing, waiting int) *State {
 	state := known(1)
 	for i := range standing {
-		state.NodeSeen(nodeNamed(fmt.Sprint("n", i)))
-		state.PodAdded(ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), start)
+		state.nodeSeen(nodeNamed(fmt.Sprint("n", i)))
+		state.added(ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), start)
 	}
 	for i := range waiting {
 		group := groupOf(1)
@@ -26,7 +26,7 @@ func crowd(standing, waiting int) *State {
 		state.PodGroupChanged(nil, group, start)
 		asks := memberPod(group.Name, "")
 		asks.Annotations = map[string]string{scheduling.AnnotationPodGroupName: group.Name}
-		state.PodAdded(asks, start)
+		state.added(asks, start)
 		state.refusePod(asks, group)
 	}
 	return state
@@ -45,7 +45,7 @@ func (s *State) rollOut(pods int) (activated int) {
 		gone, made := ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), ownedPod(fmt.Sprint("new-", i), fmt.Sprint("n", i))
 		made.Spec.Containers = nil
 		for _, effects := range []Effects{
-			s.PodDeleted(gone, start), s.PodAdded(made, start.Add(time.Second)),
+			s.deleted(gone, start), s.added(made, start.Add(time.Second)),
 		} {
 			activated += len(effects.Activate)
 		}
@@ -68,19 +68,19 @@ func (s *State) replaceAll(pods int) {
 	var placements []Placement
 	for i := range pods {
 		node := fmt.Sprint("n", i)
-		s.PodDeleted(ownedPod(fmt.Sprint("old-", i), node), start)
+		s.deleted(ownedPod(fmt.Sprint("old-", i), node), start)
 		made := ownedPod(fmt.Sprint("new-", i), "")
 		asked.Pending = append(asked.Pending, made)
 		answer.Nodes[made.Name] = node
 		placements = append(placements, Placement{Pod: made, Node: node, Turn: i + 1})
-		s.PodAdded(made, start)
+		s.added(made, start)
 	}
 	s.Planned(asked, version(1), asked.Pending[0], answer, placements, start)
 	for _, placement := range placements {
 		s.reserved(other, 0)
 		s.Ask(mine, version(1), placement.Pod.UID)
 		s.Assumed(mine, gang.On(placement.Node, placement.Pod))
-		s.Permit(mine, placement.Pod.UID, version(1))
+		s.Permit(mine, placement.Pod.UID, version(1), "")
 	}
 	for _, placement := range placements {
 		s.PodChanged(placement.Pod, gang.On(placement.Node, placement.Pod), start)
@@ -112,16 +112,16 @@ func TestTheMapsAreAsLongAsAtFirstWhenEverythingIsGone(t *testing.T) {
 		group.Name = fmt.Sprint("waits-", i)
 		asks := memberPod(group.Name, "")
 		asks.Annotations = map[string]string{scheduling.AnnotationPodGroupName: group.Name}
-		state.PodDeleted(asks, start)
-		state.PodGroupDeleted(group, start)
-		state.PodDeleted(ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), start)
-		state.NodeGone(fmt.Sprint("n", i))
+		state.deleted(asks, start)
+		state.groupDeleted(group, start)
+		state.deleted(ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), start)
+		state.nodeGone(fmt.Sprint("n", i))
 	}
 	state.TurnAway(plain)
 	state.TurnAway(bound)
-	state.PodDeleted(plain, start)
+	state.deleted(plain, start)
 	state.PodChanged(bound, onNode("bound", "n9"), start)
-	state.PodGroupDeleted(groupOf(1), start)
+	state.groupDeleted(groupOf(1), start)
 	state.Tick(start.Add(time.Hour))
 	for name, length := range map[string]int{
 		"gangs": len(state.gangs), "holding": len(state.holding), "waiting": len(state.waiting),

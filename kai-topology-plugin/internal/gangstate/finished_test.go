@@ -39,7 +39,7 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 		state.FinishedGone(third)
 	}
 	check("no more than the gang needs", map[string]int{"": 2})
-	state.PodGroupDeleted(group, start)
+	state.groupDeleted(group, start)
 	check("it is deleted", nil)
 	state.FinishedGone(second)
 	if len(state.gangs) > 0 {

@@ -40,7 +40,7 @@ func known(needs int32, pods ...*corev1.Pod) *State {
 	state.Opened(start)
 	state.PodGroupChanged(nil, groupOf(needs), start)
 	for _, pod := range pods {
-		state.PodAdded(pod, start)
+		state.added(pod, start)
 	}
 	return state
 }
@@ -50,8 +50,8 @@ var claimed = Claim{Rank: gang.Rank{Gang: mine, Since: start}, Scarce: []string{
 func TestAPodGroupIsDeletedWhileItsGangWaits(t *testing.T) {
 	state := known(2, memberPod("a", "n1"), memberPod("b", ""))
 	tried(state, claimed, 0)
-	state.PodGroupDeleted(groupOf(2), start) // It looks at all gangs that wait.
-	if state.Waits(mine) {
+	state.groupDeleted(groupOf(2), start) // It looks at all gangs that wait.
+	if state.View(mine).Waits {
 		t.Error("a gang without a PodGroup waits")
 	}
 }
@@ -71,7 +71,7 @@ func TestNobodyWaitsForAGangThatStands(t *testing.T) {
 			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
 			tried(state, claimed, 0)
 			event(state)
-			if state.Waits(mine) {
+			if state.View(mine).Waits {
 				t.Error("others wait for a gang that has what it needs")
 			}
 		})
@@ -89,7 +89,7 @@ func TestNobodyWaitsForAGangThatWasDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 			fewer.Generation = 2
 			s.PodGroupChanged(groupOf(2), fewer, start)
 		}},
-		"its PodGroup is deleted": {event: func(s *State) { s.PodGroupDeleted(groupOf(2), start) }},
+		"its PodGroup is deleted": {event: func(s *State) { s.groupDeleted(groupOf(2), start) }},
 		"somebody else binds what was missing": {event: func(s *State) {
 			s.PodChanged(memberPod("b", ""), memberPod("b", "n2"), start)
 		}},
@@ -99,7 +99,7 @@ func TestNobodyWaitsForAGangThatWasDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 			began := state.Now()
 			c.event(state)
 			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, began)
-			if state.Waits(mine) != c.waits {
+			if state.View(mine).Waits != c.waits {
 				t.Errorf("that others wait for the gang is %t", !c.waits)
 			}
 		})
@@ -113,10 +113,10 @@ func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
 		t.Fatalf("a pod that the plan does not know gets %+v", reply)
 	}
 	late := memberPod("late", "")
-	if diff := cmp.Diff([]string{"late"}, names(state.PodAdded(late, start).Activate)); diff != "" {
+	if diff := cmp.Diff([]string{"late"}, names(state.added(late, start).Activate)); diff != "" {
 		t.Errorf("who is woken when word comes (-want +got):\n%s", diff)
 	}
-	if again := state.PodAdded(late, start).Activate; len(again) > 0 {
+	if again := state.added(late, start).Activate; len(again) > 0 {
 		t.Errorf("%v are woken once more", names(again))
 	}
 }
@@ -129,7 +129,7 @@ func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
 		t.Error("a gang yields before it has what it needs")
 	}
 	state.on(mine, "a", "n1")
-	if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
 		t.Fatal("the gang cannot be let go")
 	}
 	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n2" || !reply.Yields {
@@ -142,7 +142,7 @@ func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
 	state.open(mine, 1, true, Placement{Pod: memberPod("b", ""), Node: "n1"},
 		Placement{Pod: memberPod("c", ""), Node: "n2"})
 	state.on(mine, "b", "n1")
-	if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
 		t.Fatal("a further pod may not go")
 	}
 	state.Unassumed(mine, "b", start)
@@ -153,7 +153,7 @@ func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
 
 func TestAPlanThatCountsOnASeatIsBrokenWithIt(t *testing.T) {
 	for name, lost := range map[string]func(*State) Effects{
-		"its node goes":   func(s *State) Effects { return s.NodeGone("n1") },
+		"its node goes":   func(s *State) Effects { return s.nodeGone("n1") },
 		"its time is out": func(s *State) Effects { return s.Tick(start.Add(SeatLife)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 			given := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n9"}}
 			return s.Planned(asked, version(1), b, given, []Placement{{Pod: b, Node: "n9"}}, start)
 		},
-		"it is deleted": func(s *State) Effects { return s.PodDeleted(b, start) },
+		"it is deleted": func(s *State) Effects { return s.deleted(b, start) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := known(2, memberPod("a", "n0"), b)
@@ -193,7 +193,7 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 			if woken := names(state.NodeRefused(mine, version(1), b, "no").Activate); slices.Contains(woken, "x") {
 				t.Fatalf("woken before the gang is looked at anew: %v", woken)
 			}
-			state.PodAdded(memberPod("late", ""), start) // Its answer is dropped.
+			state.added(memberPod("late", ""), start) // Its answer is dropped.
 			if woken := names(end(state).Activate); !slices.Contains(woken, "x") {
 				t.Errorf("woken are %v", woken)
 			}
@@ -223,7 +223,7 @@ func TestAPlanThatCountsOnAPodWhoseBindingFailsIsBroken(t *testing.T) {
 	state := released(t)
 	state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
 	state.on(mine, "c", "n3")
-	state.Refuse(mine, "a")
+	state.Misplaced(mine, "a", nil)
 	effects := state.Unassumed(mine, "a", start)
 	if !slices.Contains(brokenBy(effects), mine) {
 		t.Errorf("the plan stands: %+v", effects)
@@ -257,7 +257,7 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 			state := known(1, memberPod("a", ""))
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 			state.on(mine, "a", "n1")
-			if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+			if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
 				t.Fatal("the gang cannot be let go")
 			}
 			for _, event := range events {
@@ -278,7 +278,7 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 // decided is not among them yet.
 func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 	for name, open := range map[string]func(*State){
-		"by a broken plan": func(s *State) { s.PodGroupDeleted(otherGroup(), start) },
+		"by a broken plan": func(s *State) { s.groupDeleted(otherGroup(), start) },
 		"not before":       nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 			other := memberPod("b", "")
 			other.Annotations = map[string]string{scheduling.AnnotationPodGroupName: otherGroup().Name}
 			state.PodGroupChanged(nil, otherGroup(), start)
-			state.PodAdded(other, start)
+			state.added(other, start)
 			planned, held := gang.AssembleFor(anyone, otherGroup(), []*corev1.Pod{other}, state.levels)
 			if held != nil {
 				t.Fatal(held)
@@ -322,7 +322,7 @@ func TestAPodThatSomebodyElseBindsIsNotOnTheNodeThatItWasPutOn(t *testing.T) {
 			state.Assumed(mine, ownedPod("a", "n1"))
 			if letGo {
 				state.Assumed(mine, ownedPod("b", "n2"))
-				if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
+				if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
 					t.Fatalf("the gang may not go: %v", permission)
 				}
 			}
@@ -337,7 +337,7 @@ func TestAPodThatSomebodyElseBindsIsNotOnTheNodeThatItWasPutOn(t *testing.T) {
 				t.Errorf("that it comes back from where it waits is %t", comesBack)
 			}
 			state.Unassumed(mine, "a", start)
-			state.PodDeleted(ownedPod("a", "n5"), start)
+			state.deleted(ownedPod("a", "n5"), start)
 			if got := names(state.StandingOn("n1")); len(got) > 0 {
 				t.Errorf("once it is gone on n1 stand %v", got)
 			}
@@ -355,7 +355,7 @@ func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
 	}{
 		"but in another":  {moved, func(s *State) { s.Unassumed(other, "a", start) }},
 		"and in no other": {alone, func(s *State) { s.Unassumed(gang.Key{}, "a", start) }},
-		"and is gone":     {moved, func(s *State) { s.PodDeleted(moved, start) }},
+		"and is gone":     {moved, func(s *State) { s.deleted(moved, start) }},
 		"and is bound": {alone, func(s *State) {
 			s.PodChanged(alone, gang.On("n1", alone), start)
 		}},
@@ -387,12 +387,12 @@ func boundFor(t *testing.T, seat string) *State {
 	t.Helper()
 	left := ownedPod("left", seat)
 	state := known(1, left)
-	state.NodeSeen(nodeNamed(seat))
-	state.PodDeleted(left, start)
-	state.PodAdded(ownedPod("a", ""), start)
+	state.nodeSeen(nodeNamed(seat))
+	state.deleted(left, start)
+	state.added(ownedPod("a", ""), start)
 	state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"})
 	state.Assumed(mine, ownedPod("a", "n1"))
-	if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
 		t.Fatalf("permission %v", permission)
 	}
 	return state
@@ -429,7 +429,7 @@ func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
 	group.Name, group.UID = other.Name, "theirs"
 	state.PodGroupChanged(nil, group, start)
 	waits := ofOther(memberPod("waits", ""))
-	state.PodAdded(waits, start)
+	state.added(waits, start)
 	// Its new gang was planned before word of it came.
 	state.open(other, 1, false, Placement{Pod: waits, Node: "n3"}, Placement{Pod: ownedPod("a", ""), Node: "n4"})
 	effects := state.PodChanged(ownedPod("a", ""), ofOther(ownedPod("a", "")), start)
@@ -491,7 +491,7 @@ func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 	state.Assumed(mine, memberPod("a", "n1"))
-	state.Permit(mine, "a", version(1))
+	state.Permit(mine, "a", version(1), "")
 	state.Unassumed(mine, "a", start)
 	if seats := state.reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
 		t.Fatalf("kept on n1: %v", seats)
@@ -518,22 +518,22 @@ func TestPodsThatWereTurnedDownAskAgainOnceTheirGangIsComplete(t *testing.T) {
 	if effects := state.PodGroupChanged(groupOf(2), more, start); len(effects.Activate) > 0 {
 		t.Errorf("of 2 pods of 3 ask again %v", names(effects.Activate))
 	}
-	if got := names(state.PodAdded(memberPod("c", "n1"), start).Activate); !slices.Equal(got, []string{"a", "b"}) {
+	if got := names(state.added(memberPod("c", "n1"), start).Activate); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("those that ask again: %v", got)
 	}
-	if got := names(state.PodAdded(memberPod("d", "n2"), start).Activate); len(got) > 0 {
+	if got := names(state.added(memberPod("d", "n2"), start).Activate); len(got) > 0 {
 		t.Errorf("those that ask once more: %v", got)
 	}
 }
 
 func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
 	state := known(2, memberPod("a", ""))
-	state.PodDeleted(memberPod("a", ""), start)
+	state.deleted(memberPod("a", ""), start)
 	if reason, _ := state.Queued(mine, memberPod("a", ""), start); reason == "" {
 		t.Fatal("it is not held")
 	}
 	state.Forgotten(mine, "a")
-	state.PodGroupDeleted(groupOf(2), start)
+	state.groupDeleted(groupOf(2), start)
 	if len(state.gangs) > 0 {
 		t.Errorf("%d gangs are remembered", len(state.gangs))
 	}
@@ -545,12 +545,12 @@ func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 	state.Assumed(mine, memberPod("a", "n1"))
-	state.Permit(mine, "a", version(1))
+	state.Permit(mine, "a", version(1), "")
 	state.Unassumed(mine, "a", start)
 	state.PodGroupChanged(nil, otherGroup(), start)
 	state.open(other, 1, false, Placement{Pod: ofOther(memberPod("a", "")), Node: "n2"})
 	state.Assumed(other, ofOther(memberPod("a", "n2")))
-	state.Permit(other, "a", version(1))
+	state.Permit(other, "a", version(1), "")
 	state.PodChanged(ofOther(memberPod("a", "")), memberPod("a", ""), start)
 	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {
 		t.Errorf("room is kept for a pod that is on its way elsewhere: %v", got)

@@ -125,7 +125,7 @@ func (s *scheduler) setNode(node *corev1.Node) {
 	before := s.objects[node.Name]
 	s.objects[node.Name] = node
 	s.bettered++
-	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.NodeSeen(node) })
+	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.nodeSeen(node) })
 	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.NodeHelps(waiting, before, node) })
 }
 
@@ -323,7 +323,7 @@ func (s *scheduler) cycle(pod *member) {
 	pod.node, pod.phase = reply.Node, told
 	plan := s.state.record(key).plan
 	seated := s.state.record(key).assumed[pod.UID].letGo || plan != nil && plan.further
-	permission, effects := s.state.Permit(key, pod.UID, s.version(key))
+	permission, effects := s.state.Permit(key, pod.UID, s.version(key), "")
 	s.do(effects)
 	switch permission {
 	case Go:
@@ -441,7 +441,7 @@ func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 	}
 	refusedWith, refused := s.refusedWith[key]
 	asked.kept = s.keptFrom(asked)
-	if refused && s.state.Current(key, asked.version) != nil && slices.Equal(asked.seen(), refusedWith) {
+	if refused && s.state.View(key).Current(asked.version) != nil && slices.Equal(asked.seen(), refusedWith) {
 		return
 	}
 	answer, placements := s.answer(asked)
@@ -582,7 +582,7 @@ func (s *scheduler) planWaiting(key gang.Key, nodes []string, room int64) bool {
 		return false
 	}
 	asked := s.read(key, nil)
-	if asked == nil || s.state.Underway(key) {
+	if asked == nil || s.state.View(key).Underway {
 		return false
 	}
 	asked.nodes, asked.began.Room = nodes, room
@@ -729,7 +729,7 @@ func (s *scheduler) setGroup(key gang.Key, group *scheduling.PodGroup) {
 	old := s.groups[key]
 	if group == nil {
 		delete(s.groups, key)
-		s.events = append(s.events, func() Effects { return s.state.PodGroupDeleted(old, s.now) })
+		s.events = append(s.events, func() Effects { return s.state.groupDeleted(old, s.now) })
 		return
 	}
 	s.groups[key] = group
@@ -759,7 +759,7 @@ func (s *scheduler) changeGroup(key gang.Key) {
 
 // refused reports whether the last answer for a gang is that it has no place.
 func (s *scheduler) refused(key gang.Key) bool {
-	last := s.state.Last(key)
+	last := s.state.View(key).Last
 	return last != nil && last.Verdict == scheduling.ReasonInfeasible
 }
 
@@ -800,7 +800,7 @@ func (s *scheduler) createPod(key gang.Key) *member {
 	if rapid.IntRange(0, 3).Draw(s.T, "gate") == 0 {
 		made.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
 	}
-	s.events = append(s.events, func() Effects { return s.state.PodAdded(made, s.now) })
+	s.events = append(s.events, func() Effects { return s.state.added(made, s.now) })
 	if len(made.Spec.SchedulingGates) == 0 {
 		s.enqueue(created)
 	}
@@ -885,7 +885,7 @@ func (s *scheduler) deletePod(pod *member) {
 		if gone.Spec.NodeName != "" {
 			s.state.RoomGrew()
 		}
-		return s.state.PodDeleted(gone, s.now)
+		return s.state.deleted(gone, s.now)
 	})
 	s.roomLeft(gone)
 }
@@ -932,14 +932,14 @@ func (s *scheduler) loseNode(node string) {
 		s.deletePod(pod)
 	}
 	before := s.objects[node]
-	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.NodeGone(node) })
+	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.nodeGone(node) })
 	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.NodeHelps(waiting, before, nil) })
 }
 
 // failBinding has the binding of a pod come to nothing, for the sake of its node or for no reason of its own.
 func (s *scheduler) failBinding(pod *member, refused bool) {
 	if refused || !slices.Contains(s.nodes, pod.node) {
-		s.state.Refuse(s.keyOf(pod), pod.UID)
+		s.state.Misplaced(s.keyOf(pod), pod.UID, nil)
 	}
 	s.unreserve(pod)
 }
@@ -1062,7 +1062,7 @@ func (s *scheduler) checkEnd() {
 			}
 		}
 		needed := int(*group.Spec.MinMember)
-		if s.state.Waits(key) && standing >= needed {
+		if s.state.View(key).Waits && standing >= needed {
 			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
 		}
 		room := free - len(s.state.reserved(key, priorityOf(key)))
@@ -1154,7 +1154,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			s.T = t
 			key := s.anyGang()
 			if group, here := s.groups[key], s.anyPod(parked); group != nil && here != nil && s.keyOf(here) == key &&
-				!s.state.Underway(key) {
+				!s.state.View(key).Underway {
 				asked := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{here.Pod}}
 				delete(s.refusedWith, key)
 				s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))

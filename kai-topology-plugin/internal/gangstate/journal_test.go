@@ -349,7 +349,9 @@ func (c *codec) plain(v reflect.Value) any {
 			return c.refer("pod", x.Namespace+"/"+x.Name, x)
 		}
 	case *corev1.Node:
-		return c.refer("node", x.Name, x)
+		if x != nil {
+			return c.refer("node", x.Name, x)
+		}
 	case *scheduling.PodGroup:
 		if x != nil {
 			return c.refer("PodGroup", x.Namespace+"/"+x.Name, x)

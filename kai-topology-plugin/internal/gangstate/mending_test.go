@@ -16,9 +16,9 @@ func TestAPodIsTriedAgainOnceItsGangMayBeMended(t *testing.T) {
 	state := New(anyone)
 	state.Opened(start)
 	state.PodGroupChanged(nil, group, start)
-	state.PodAdded(ownedPod("a", "n1"), start)
+	state.added(ownedPod("a", "n1"), start)
 	b := ownedPod("b", "")
-	state.PodAdded(b, start)
+	state.added(b, start)
 	if held, _ := state.Queued(mine, b, start); held == "" || state.Mends(mine, start) {
 		t.Fatal("a gang starts with less than it needs")
 	}
@@ -32,7 +32,7 @@ func TestAPodIsTriedAgainOnceItsGangMayBeMended(t *testing.T) {
 	if held, _ := state.Queued(mine, b, start); held != "" {
 		t.Errorf("it is held: %s", held)
 	}
-	state.PodDeleted(ownedPod("a", "n1"), start)
+	state.deleted(ownedPod("a", "n1"), start)
 	if held, _ := state.Queued(mine, b, start); held == "" {
 		t.Error("the gang, of which nothing stands, starts with less than it needs")
 	}

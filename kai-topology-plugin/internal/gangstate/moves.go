@@ -161,14 +161,3 @@ func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
 	}
 	return effects
 }
-
-// RepairOf returns what is done about pods that the gang of a PodGroup has lost, and whether repairs have been planned
-// at all.
-func (s *State) RepairOf(podGroup *scheduling.PodGroup) (last Repair, begun bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if r := s.known(keyOf(podGroup)); r.repairOf == podGroup.UID {
-		last = r.repair
-	}
-	return last, s.repairsPlanned
-}

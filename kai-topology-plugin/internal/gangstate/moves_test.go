@@ -23,12 +23,12 @@ func moved(t *testing.T) (*State, *corev1.Pod) {
 	state := New(anyone)
 	state.opened = true
 	for i := range 5 {
-		state.NodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}})
+		state.nodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}})
 	}
 	state.PodGroupChanged(nil, movedGroup(), start)
 	stands := ownedPod("stands", "")
 	stands.Spec.NodeName = "n1"
-	state.PodAdded(stands, start)
+	state.added(stands, start)
 	return state, stands
 }
 
@@ -95,7 +95,7 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 	bound := func(state *State, name, node string) {
 		comes := ownedPod(name, "")
-		state.PodAdded(comes, start)
+		state.added(comes, start)
 		stands := comes.DeepCopy()
 		stands.Spec.NodeName = node
 		state.PodChanged(comes, stands, start)
@@ -113,7 +113,7 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 		room map[string][]string
 	}{
 		"the pod that moves leaves, and keeps no room where it stood": {func(state *State, stands *corev1.Pod) {
-			state.PodDeleted(leaves(state, stands), start)
+			state.deleted(leaves(state, stands), start)
 		}, bothSeats, nil},
 		"the PodGroup changes while it stands yet": {func(state *State, _ *corev1.Pod) {
 			changed := movedGroup()
@@ -135,19 +135,19 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 			state.ExtendMove(mine, start.Add(time.Hour))
 			state.Tick(start.Add(time.Minute))
 		}, bothSeats, nil},
-		"a node is gone": {func(state *State, _ *corev1.Pod) { state.NodeGone("n3") },
+		"a node is gone": {func(state *State, _ *corev1.Pod) { state.nodeGone("n3") },
 			map[string]string{"again": "n4"}, nil},
 		"somebody takes one": {func(state *State, stands *corev1.Pod) { state.seatTaken(&Effects{}, stands, "x") },
 			map[string]string{"again": "n4"}, nil},
 		"the move is given up": {func(state *State, _ *corev1.Pod) { state.EndMove(mine, start) }, map[string]string{}, nil},
-		"the gang is deleted": {func(state *State, _ *corev1.Pod) { state.PodGroupDeleted(movedGroup(), start) },
+		"the gang is deleted": {func(state *State, _ *corev1.Pod) { state.groupDeleted(movedGroup(), start) },
 			map[string]string{}, nil},
 		"a pod of no move leaves too, and its seat is where it stood": {func(state *State, _ *corev1.Pod) {
 			another := ownedPod("another", "")
 			another.Spec.NodeName = "n2"
-			state.PodAdded(another, start)
+			state.added(another, start)
 			state.EndMove(mine, start)
-			state.PodDeleted(leaves(state, another), start)
+			state.deleted(leaves(state, another), start)
 		}, map[string]string{}, map[string][]string{"n2": {"another"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,12 +178,12 @@ func TestAMoveDoesNotTakeTheRoomOfAPodThatLeftSinceItWasDecided(t *testing.T) {
 	state.PodGroupChanged(movedGroup(), unsaid, start)
 	lost := ownedPod("lost", "")
 	lost.Spec.NodeName = "n4"
-	state.PodAdded(lost, start)
+	state.added(lost, start)
 	began := state.Now()
 	if diff := cmp.Diff([]*corev1.Pod{lost}, state.StandingOn("n4")); diff != "" {
 		t.Errorf("who stands where the move goes (-want +got):\n%s", diff)
 	}
-	state.PodDeleted(lost, start)
+	state.deleted(lost, start)
 	holdSince(state, stands, began)
 	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"lost"}}, reservedNames(state, other)); diff != "" {
 		t.Errorf("reserved from others (-want +got):\n%s", diff)
@@ -202,17 +202,17 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 	hold(before, stands)
 	for reason, want := range map[string]int{scheduling.ReasonMoving: 2, scheduling.ReasonMoveAhead: 0} {
 		written := movedGroup()
-		written.Status.Seats = before.Seats(mine)
+		written.Status.Seats = before.known(mine).seatsStatus()
 		written.Status.Conditions = []metav1.Condition{
 			{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: reason},
 		}
 		written.Annotations[scheduling.AnnotationSeatHold] = "0"
 		after := New(anyone)
 		for _, node := range []string{"n1", "n3", "n4"} {
-			after.NodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+			after.nodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 		}
 		after.PodGroupChanged(nil, written, start)
-		after.PodAdded(stands, start)
+		after.added(stands, start)
 		after.Opened(start)
 		if seats, until := after.MoveSeats(mine); len(seats) != want || want > 0 && !until.Equal(start.Add(time.Minute)) {
 			t.Errorf("%s: %d seats until %s, want %d", reason, len(seats), until, want)
@@ -225,16 +225,16 @@ func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
 	before, stands := moved(t)
 	standby := New(anyone)
 	for _, node := range []string{"n1", "n3", "n4"} {
-		standby.NodeSeen(nodeNamed(node))
+		standby.nodeSeen(nodeNamed(node))
 	}
 	standby.PodGroupChanged(nil, movedGroup(), start)
-	standby.PodAdded(stands, start)
+	standby.added(stands, start)
 	standby.Opened(start)
 	hold(before, stands)
 	later := start.Add(time.Hour)
 	before.ExtendMove(mine, later.Add(time.Minute))
 	written := movedGroup()
-	written.Status.Seats = before.Seats(mine)
+	written.Status.Seats = before.known(mine).seatsStatus()
 	written.Status.Conditions = []metav1.Condition{
 		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
 	}
@@ -266,7 +266,7 @@ func TestAMoveGivesUpTheNodeOnWhichSomebodyElseBindsAPod(t *testing.T) {
 			hold(state, stands)
 			bound := ownedPod("bound", c.node)
 			bound.Annotations[scheduling.AnnotationPodGroupName] = other.Name
-			state.PodAdded(bound, start)
+			state.added(bound, start)
 			if diff := cmp.Diff(c.kept, seatsIn(state, mine)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -279,18 +279,18 @@ func TestPodThatTheNextSchedulerMovesKeepsNoRoomWhereItStood(t *testing.T) {
 	hold(before, stands)
 	written := movedGroup()
 	written.Annotations = nil // Nobody says how many pods are expected, so that a seat more is no surprise.
-	written.Status.Seats = before.Seats(mine)
+	written.Status.Seats = before.known(mine).seatsStatus()
 	written.Status.Conditions = []metav1.Condition{
 		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
 	}
 	after := New(anyone)
 	for _, node := range []string{"n1", "n3", "n4"} {
-		after.NodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+		after.nodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	}
 	after.PodGroupChanged(nil, written, start)
-	after.PodAdded(stands, start)
+	after.added(stands, start)
 	after.Opened(start)
-	after.PodDeleted(stands, start)
+	after.deleted(stands, start)
 	if kept := reservedNames(after, other); len(kept) != 2 || kept["n3"] == nil || kept["n4"] == nil {
 		t.Errorf("room is kept on %v", kept)
 	}
@@ -299,8 +299,8 @@ func TestPodThatTheNextSchedulerMovesKeepsNoRoomWhereItStood(t *testing.T) {
 func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 	state, _ := moved(t)
 	podGroup := movedGroup()
-	if last, begun := state.RepairOf(podGroup); last != (Repair{}) || begun {
-		t.Errorf("before anything was planned: %+v %v", last, begun)
+	if told := state.Status(podGroup); told.Repair != (Repair{}) || !told.Unplanned {
+		t.Errorf("before anything was planned: %+v", told)
 	}
 	ahead := Repair{Reason: scheduling.ReasonMoveAhead, Message: "will"}
 	for _, step := range []struct {
@@ -314,15 +314,15 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 		if effects := state.RepairsPlanned(step.round); len(effects.WriteStatus) != step.writes {
 			t.Errorf("%s: %v are written", step.what, effects.WriteStatus)
 		}
-		if last, begun := state.RepairOf(podGroup); last != step.round[mine] || !begun {
-			t.Errorf("%s: %+v %v", step.what, last, begun)
+		if told := state.Status(podGroup); told.Repair != step.round[mine] || told.Unplanned {
+			t.Errorf("%s: %+v", step.what, told)
 		}
 	}
 	state.RepairsPlanned(map[gang.Key]Repair{mine: ahead})
 	another := movedGroup()
 	another.UID = types.UID("another")
-	if last, _ := state.RepairOf(another); last != (Repair{}) {
-		t.Errorf("another of its name: %+v", last)
+	if told := state.Status(another).Repair; told != (Repair{}) {
+		t.Errorf("another of its name: %+v", told)
 	}
 	// What an earlier process wrote is taken back by the first round.
 	next := New(anyone)

@@ -252,13 +252,6 @@ func (s *State) Extend(key gang.Key, pods int, now time.Time, life time.Duration
 	})
 }
 
-// Waits reports whether a gang was tried and did not fit.
-func (s *State) Waits(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.waiting[key] != nil
-}
-
 // StopWaiting records that a gang cannot be placed: it keeps nothing from others then.
 func (s *State) StopWaiting(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) { s.stopWaiting(e, r) })

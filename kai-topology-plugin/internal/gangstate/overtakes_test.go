@@ -129,7 +129,7 @@ func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
 		Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1", "n1", "n2"},
 		Until: &metav1.Time{Time: start.Add(life)},
 	}}
-	if diff := cmp.Diff(want, state.Reservations(big.Rank.Gang)); diff != "" {
+	if diff := cmp.Diff(want, state.known(big.Rank.Gang).reservationsStatus()); diff != "" {
 		t.Errorf("the status says (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"n1", "n2"}, state.ReservedNodes(big.Rank.Gang)); diff != "" {

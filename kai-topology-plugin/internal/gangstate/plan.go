@@ -2,7 +2,6 @@ package gangstate
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,11 +113,17 @@ const (
 )
 
 // Permit decides about a pod that has been put on its node, and lets all pods of the gang go if its minima have
-// theirs. Version is that of the gang as the API server shows it now: word of a change may still be under way.
-func (s *State) Permit(key gang.Key, pod types.UID, version Version) (permission Permission, effects Effects) {
+// theirs. Version is that of the gang as the API server shows it now: word of a change may still be under way. Claim is
+// one that the pod uses and of which the volume is yet to be made; empty if there is none.
+func (s *State) Permit(
+	key gang.Key, pod types.UID, version Version, claim string,
+) (permission Permission, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
 		defer s.endIfDone(e, r)
 		known := r.assumed[pod]
+		if known != nil && claim != "" {
+			r.claims[pod] = claim
+		}
 		switch {
 		case known == nil || r.plan == nil && !known.letGo:
 			permission = Return
@@ -261,19 +266,6 @@ func (r *record) counts(on func(Placement) bool) bool {
 	return false
 }
 
-// Nodes returns where the pods of a gang stand, have been put, or are to go, sorted and each once.
-func (s *State) Nodes(key gang.Key) (nodes []string) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	r := s.known(key)
-	nodes = gang.NodesOf(r.members.Standing())
-	for _, node := range r.nodes() {
-		nodes = append(nodes, node)
-	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
-}
-
 // NodeOf returns the node of each pod that a gang's plan sends there, or that has been put on it.
 func (s *State) NodeOf(key gang.Key) map[types.UID]string {
 	s.mu.RLock()
@@ -281,11 +273,9 @@ func (s *State) NodeOf(key gang.Key) map[types.UID]string {
 	return s.known(key).nodes()
 }
 
-// Underway reports whether pods of a gang have been put on a node, or are to go to one.
-func (s *State) Underway(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.known(key).nodes()) > 0
+// underway reports whether pods of the gang have been put on a node, or are to go to one.
+func (r *record) underway() bool {
+	return r.plan != nil && len(r.plan.room.pods) > 0 || len(r.assumed) > 0 || len(r.room((*reservation).isRetried)) > 0
 }
 
 func (r *record) nodes() map[types.UID]string {

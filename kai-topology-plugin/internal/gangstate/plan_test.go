@@ -146,7 +146,7 @@ func TestRoomIsReservedUntilThePodStands(t *testing.T) {
 	if state.on(mine, "b", "n1") {
 		t.Error("a pod is accepted on another node than planned")
 	}
-	if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
 		t.Error("the gang cannot be let go")
 	}
 	if got := reservedNames(state, other); len(got) > 0 {
@@ -164,7 +164,7 @@ func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
 	if diff := cmp.Diff([]types.UID{"b"}, rejected(state.Unassumed(mine, "a", start))); diff != "" {
 		t.Errorf("pods to send back (-want +got):\n%s", diff)
 	}
-	if permission, _ := state.Permit(mine, "b", version(1)); permission != Return {
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Return {
 		t.Error("a broken gang is let go")
 	}
 	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
@@ -179,7 +179,7 @@ func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
 	state := twoPods()
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")
-	permission, release := state.Permit(mine, "b", version(1))
+	permission, release := state.Permit(mine, "b", version(1), "")
 	if permission != Go || len(release.Allow) != 2 || release.Released == nil || state.record(mine).plan != nil {
 		t.Fatalf("let go: %+v, %v", release, permission)
 	}
@@ -265,7 +265,7 @@ func TestAPodThatWasPutOnANodeCountsAsWhatItWasThen(t *testing.T) {
 			state.record(mine).plan.tree = needing(2)
 			state.on(mine, "a", "n1")
 			state.on(mine, "b", "n2")
-			if permission, effects := state.Permit(mine, "b", version(1)); permission != Go || effects.Released == nil {
+			if permission, effects := state.Permit(mine, "b", version(1), ""); permission != Go || effects.Released == nil {
 				t.Errorf("the gang is not let go: %v", permission)
 			}
 			if broken := state.PodChanged(late, memberPod("a", ""), start).Broken; len(broken) > 0 {
@@ -282,7 +282,7 @@ func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
 	state := known(2, memberPod("b", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 	state.on(mine, "a", "n1")
-	if effects := state.PodAdded(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
+	if effects := state.added(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
 		t.Errorf("the plan is broken: %+v", effects)
 	}
 	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
@@ -296,7 +296,7 @@ func TestAGangIsNotLeftToWaitForWordThatCameLate(t *testing.T) {
 	state.open(mine, 1, false, Placement{Pod: memberPod("b", ""), Node: "n2"})
 	state.record(mine).plan.tree = needing(2)
 	state.on(mine, "b", "n2")
-	if permission, _ := state.Permit(mine, "b", version(1)); permission != Wait {
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Wait {
 		t.Fatalf("the gang goes before anybody knows of its other pod: %v", permission)
 	}
 	effects := state.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start)
@@ -335,7 +335,7 @@ func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	plan := func() { state.Planned(asked, version(1), nil, answer, []Placement{{Pod: member, Node: "n1"}}, start) }
 	expect := func(when string, want *scheduling.PlacementStatus) {
 		t.Helper()
-		if diff := cmp.Diff(want, state.PlacementOf(asked.PodGroup)); diff != "" {
+		if diff := cmp.Diff(want, state.Status(asked.PodGroup).Placement); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
@@ -350,7 +350,7 @@ func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	plan()
 	expect("planned anew", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
 	_, effects := state.Assumed(mine, memberPod("b", "n1"))
-	_, more := state.Permit(mine, "b", version(1))
+	_, more := state.Permit(mine, "b", version(1), "")
 	released := effects.Released
 	if released == nil {
 		released = more.Released

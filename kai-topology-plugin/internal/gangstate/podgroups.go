@@ -19,8 +19,11 @@ func keyOf(podGroup *scheduling.PodGroup) gang.Key {
 	return gang.KeyOfPodGroup(podGroup)
 }
 
-// PodGroupChanged records what has become of a PodGroup. Old is nil if it is new.
+// PodGroupChanged records what has become of a PodGroup. Old is nil if it is new, and podGroup if it is gone.
 func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Time) Effects {
+	if podGroup == nil {
+		return s.podGroupGone(old, now)
+	}
 	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
 		s.setPodGroup(r, podGroup)
 		s.trimSeats(e, r)
@@ -52,8 +55,8 @@ func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Tim
 	})
 }
 
-// PodGroupDeleted records that a PodGroup is gone.
-func (s *State) PodGroupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {
+// podGroupGone is for a PodGroup that is no more.
+func (s *State) podGroupGone(podGroup *scheduling.PodGroup, now time.Time) Effects {
 	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
 		s.setPodGroup(r, nil)
 		r.ended = nil
@@ -173,14 +176,18 @@ func (r *record) pods() []*corev1.Pod {
 	return pods
 }
 
-// Related returns the PodGroups, without the given one, of the gangs that share a constraint with it.
-func (s *State) Related(podGroup *scheduling.PodGroup) (others []*scheduling.PodGroup) {
+// Related yields the PodGroups, without the given one, of the gangs that share a constraint with it, with the nodes on
+// which their pods stand, have been put, or are to go.
+func (s *State) Related(podGroup *scheduling.PodGroup) iter.Seq2[*scheduling.PodGroup, []string] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	found := map[*scheduling.PodGroup][]string{}
 	for _, r := range s.relatedTo(podGroup) {
-		others = append(others, r.podGroup)
+		nodes := slices.AppendSeq(gang.NodesOf(r.members.Standing()), maps.Values(r.nodes()))
+		slices.Sort(nodes)
+		found[r.podGroup] = slices.Compact(nodes)
 	}
-	return others
+	return maps.All(found)
 }
 
 func (s *State) relatedTo(podGroup *scheduling.PodGroup) (others []*record) {

@@ -15,13 +15,14 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
-// PodAdded records a pod that is new.
-func (s *State) PodAdded(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(nil, pod, now) }
-
-// PodChanged records what has become of a pod. Old is nil if it is new.
+// PodChanged records what has become of a pod. Old is nil if it is new, and pod if it is gone.
 func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if pod == nil {
+		s.podGone(&effects, old, now)
+		return effects
+	}
 	key, member := gang.KeyOf(pod)
 	if old != nil && SameMember(old, pod) {
 		if member && gang.Pending(pod) && AsksElse(old, pod) {
@@ -48,14 +49,6 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 		s.podShown(&effects, r, pod, now)
 		s.tidy(r)
 	}
-	return effects
-}
-
-// PodDeleted records that a pod is gone.
-func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.podGone(&effects, pod, now)
 	return effects
 }
 
@@ -284,11 +277,6 @@ func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 	s.activatePending(e, r)
 }
 
-// Changed has a gang planned anew, whatever it waited for.
-func (s *State) Changed(key gang.Key, now time.Time) Effects {
-	return s.change(key, func(r *record, e *Effects) { s.gangChanged(e, r, now) })
-}
-
 // Queued records that a pod of a gang wants to enter the queue, and says why it has to wait, empty if it has not. It
 // then waits until the gang can be planned.
 func (s *State) Queued(key gang.Key, pod *corev1.Pod, now time.Time) (reason string, effects Effects) {
@@ -374,14 +362,6 @@ func (r *record) call(e *Effects) {
 	}
 }
 
-// Begun reports whether pods of a gang stand, but not all that it needs.
-func (s *State) Begun(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	known := s.gangs[key]
-	return known != nil && known.begun
-}
-
 // markBegun looks anew whether a gang is begun. A gang without a valid PodGroup is not.
 func (s *State) markBegun(r *record) {
 	r.begun = false
@@ -390,11 +370,4 @@ func (s *State) markBegun(r *record) {
 	}
 	tree, _ := s.parse(r)
 	r.begun = tree != nil && r.members.Begun(tree)
-}
-
-// Gated reports whether PreEnqueue holds pods of a gang.
-func (s *State) Gated(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.known(key).gated) > 0
 }

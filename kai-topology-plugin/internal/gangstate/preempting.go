@@ -89,21 +89,6 @@ func (s *State) PreemptionFailed(key gang.Key) Effects {
 	})
 }
 
-// Preempts reports whether others leave for a gang.
-func (s *State) Preempts(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.known(key).preempting != nil
-}
-
-// Undecided reports whether a gang has not had its turn: it has no answer, and could have one.
-func (s *State) Undecided(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	r := s.known(key)
-	return r.last == nil && len(r.gated) == 0
-}
-
 // whileRoomIsMade replaces the answer for a gang that does not fit yet, since it waits for others to leave.
 func (r *record) whileRoomIsMade(given *solve.Answer) *solve.Answer {
 	if r.preempting == nil || r.preempting.awaited.Len() == 0 || given.Verdict == scheduling.ReasonPlaced {

@@ -60,8 +60,8 @@ func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
 			asked.PodGroup.Name, asked.Pending[0].Spec.Priority = "another", &c.priority
 			placements := []Placement{{Pod: pod("a"), Node: c.node}}
 			state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID](), "")
-			effects := state.PodDeleted(stands, start)
-			if kept := state.Preempts(asked.Key()); kept != c.kept || c.kept != (len(effects.Nominations) == 0) {
+			effects := state.deleted(stands, start)
+			if kept := state.View(asked.Key()).Preempts; kept != c.kept || c.kept != (len(effects.Nominations) == 0) {
 				t.Errorf("room is kept: %t; taken back: %v", kept, effects.Nominations)
 			}
 		})
@@ -80,7 +80,7 @@ func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	if told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now()); told.Message != "x and y leave" {
 		t.Errorf("told %q", told.Message)
 	}
-	if effects := state.PodDeleted(pod("y"), start); !slices.Contains(names(effects.Activate), "a") || state.Last(mine) != nil {
+	if effects := state.deleted(pod("y"), start); !slices.Contains(names(effects.Activate), "a") || state.View(mine).Last != nil {
 		t.Errorf("not ready: %v", names(effects.Activate))
 	}
 	if effects := state.Left("y"); len(effects.Activate) > 0 {
@@ -92,7 +92,7 @@ func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	if ended := state.EndPreemption(mine); len(ended.Nominations) != 1 || len(state.EndPreemption(mine).Nominations) > 0 {
 		t.Error("not ended exactly once")
 	}
-	if state.Preempts(mine) || len(state.reserved(other, 0)) > 0 {
+	if state.View(mine).Preempts || len(state.reserved(other, 0)) > 0 {
 		t.Error("room is still kept")
 	}
 }
@@ -157,14 +157,14 @@ func TestReservationsTellOfNodesThatAreLeftForAGang(t *testing.T) {
 	placements := []Placement{{Pod: pod("b"), Node: "n2"}, {Pod: pod("a"), Node: "n1"}, {Pod: pod("c"), Node: "n2"}}
 	effects := state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID]("x"), "x leaves")
 	want := []scheduling.ReservationStatus{{Reason: scheduling.ReservationPreempting, Nodes: []string{"n1", "n2", "n2"}}}
-	if diff := cmp.Diff(want, state.Reservations(mine)); diff != "" || !slices.Contains(effects.WriteStatus, mine) {
+	if diff := cmp.Diff(want, state.known(mine).reservationsStatus()); diff != "" || !slices.Contains(effects.WriteStatus, mine) {
 		t.Errorf("written %v (-want +got):\n%s", effects.WriteStatus, diff)
 	}
-	if got := state.Reservations(other); got != nil {
+	if got := state.known(other).reservationsStatus(); got != nil {
 		t.Errorf("another gang has %v", got)
 	}
 	effects = state.EndPreemption(mine)
-	if got := state.Reservations(mine); got != nil || !slices.Contains(effects.WriteStatus, mine) {
+	if got := state.known(mine).reservationsStatus(); got != nil || !slices.Contains(effects.WriteStatus, mine) {
 		t.Errorf("given up: %v, written %v", got, effects.WriteStatus)
 	}
 }

@@ -40,8 +40,8 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	state.PodGroupChanged(nil, replica(mine, "service"), start)
 	state.PodGroupChanged(nil, replica(other, "service"), start)
 	state.PodGroupChanged(nil, replica(gang.Key{Namespace: "default", Name: "third"}, "another"), start)
-	state.PodAdded(member("planned", ""), start)
-	state.PodAdded(member("standing", "n2"), start)
+	state.added(member("planned", ""), start)
+	state.added(member("standing", "n2"), start)
 	counted := func() (nodes [][]string) {
 		assembled, hold := gang.Assemble(replica(mine, "service"), nil, state.levels)
 		if assembled.Tree == nil || hold != nil && hold.Reason == scheduling.ReasonInvalid {
@@ -60,7 +60,7 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"n1", "n2"}}, counted()); diff != "" {
 		t.Errorf("with the plan (-want +got):\n%s", diff)
 	}
-	state.PodGroupDeleted(replica(other, "service"), start)
+	state.groupDeleted(replica(other, "service"), start)
 	if got := counted(); len(got) > 0 {
 		t.Errorf("a gang without PodGroup counts in %v", got)
 	}
@@ -92,7 +92,7 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 			if i != last {
 				state.PodGroupChanged(nil, of(i), start)
 			}
-			state.PodAdded(pod(i), start)
+			state.added(pod(i), start)
 		}
 		state.Opened(start)
 		woken := sets.New[string]()
@@ -129,7 +129,7 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 		"by a plan": func(state *State) Effects {
 			state.open(mine, 1, false, Placement{Pod: member(mine, ""), Node: "n1"})
 			state.Assumed(mine, member(mine, "n1"))
-			permission, effects := state.Permit(mine, "mine", version(1))
+			permission, effects := state.Permit(mine, "mine", version(1), "")
 			if permission != Go {
 				t.Errorf("the gang may not go: %v", permission)
 			}
@@ -152,7 +152,7 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 					podGroup.Annotations = map[string]string{scheduling.AnnotationRelations: relations}
 				}
 				state.PodGroupChanged(nil, podGroup, start)
-				state.PodAdded(member(key, ""), start)
+				state.added(member(key, ""), start)
 			}
 			state.Opened(start)
 			if woken := names(get(state).Activate); !sets.New(woken...).Has("follower-0") {

@@ -158,8 +158,8 @@ func (s *State) giveBack(e *Effects, r *record, why metrics.SeatEnd, over func(*
 	return ended
 }
 
-// Reserved is the room on nodes that a gang, or a pod without one, has to leave to others: the pods that it is kept for,
-// by node. Pods that the scheduler has put on their node are not among them: the node shows them itself.
+// Reserved is room that a gang, or a pod without one, has to leave to others: the pods that it is kept for, by node.
+// Pods that the scheduler has put on their node are not among them: the node shows them itself.
 type Reserved struct {
 	// Room is kept from it whatever becomes of it.
 	Room clusterview.Reserved

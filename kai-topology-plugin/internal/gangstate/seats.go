@@ -172,7 +172,7 @@ func (r *record) claimed() sets.Set[*reservation] {
 	if len(seats) == 0 {
 		return nil
 	}
-	for _, placement := range r.underway() {
+	for _, placement := range r.coming() {
 		coming[place{placement.Node, gang.LeafOf(placement.Pod)}]++
 	}
 	claimed := sets.New[*reservation]()
@@ -186,9 +186,9 @@ func (r *record) claimed() sets.Set[*reservation] {
 	return claimed
 }
 
-// underway returns the pods that have been put on a node, or for which room is kept on one, and which are not bound
+// coming returns the pods that have been put on a node, or for which room is kept on one, and which are not bound
 // yet. Pods above the minimum of a gang that was let go have no such room: others may take it.
-func (r *record) underway() map[types.UID]Placement {
+func (r *record) coming() map[types.UID]Placement {
 	pods := map[types.UID]Placement{}
 	if r.plan != nil && !r.plan.letGo {
 		maps.Copy(pods, r.plan.room.pods)
@@ -265,28 +265,23 @@ func (s *State) dropSeats(e *Effects, r *record, why metrics.SeatEnd, which func
 	s.giveBack(e, r, why, func(v *reservation) bool { return v.isSeat() && which(v) })
 }
 
-// NodeSeen records a node as it is now. Seats on it are given up if it does not take their pods any more, and plans
-// that count on it are broken if it got into another domain.
-func (s *State) NodeSeen(node *corev1.Node) (effects Effects) {
+// NodeChanged records a node as it is now; nil if it is no more. Seats on it are given up if it does not take their
+// pods any more, and plans that count on it are broken if it is gone, or got into another domain.
+func (s *State) NodeChanged(name string, node *corev1.Node) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.nodes[node.Name]
-	s.nodes[node.Name] = node
-	s.dropSeatsOn(&effects, node.Name)
-	if before != nil && !maps.Equal(before.Labels, node.Labels) {
-		s.leaveNode(&effects, node.Name, "is in another domain than when it was planned for",
+	before := s.nodes[name]
+	if s.nodes[name] = node; node == nil {
+		delete(s.nodes, name)
+	}
+	s.dropSeatsOn(&effects, name)
+	switch {
+	case node == nil:
+		s.leaveNode(&effects, name, "was deleted", func(Place) bool { return false })
+	case before != nil && !maps.Equal(before.Labels, node.Labels):
+		s.leaveNode(&effects, name, "is in another domain than when it was planned for",
 			func(place Place) bool { return place.Is(node.Labels) })
 	}
-	return effects
-}
-
-// NodeGone records that a node is no more.
-func (s *State) NodeGone(name string) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.nodes, name)
-	s.dropSeatsOn(&effects, name)
-	s.leaveNode(&effects, name, "was deleted", func(Place) bool { return false })
 	return effects
 }
 

@@ -16,7 +16,7 @@ import (
 
 // goes reports whether a pod that was put on its node need not wait there.
 func goes(state *State, pod types.UID) bool {
-	permission, _ := state.Permit(mine, pod, version(1))
+	permission, _ := state.Permit(mine, pod, version(1), "")
 	return permission == Go
 }
 
@@ -36,7 +36,7 @@ func released(t *testing.T) *State {
 		Placement{Pod: pod("b"), Node: "n2", Place: rack})
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")
-	if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
 		t.Fatal("the gang cannot be let go")
 	}
 	return state
@@ -65,10 +65,10 @@ func TestAPodWhoseBindingFailedHasASeat(t *testing.T) {
 func TestASeatEnds(t *testing.T) {
 	for name, end := range map[string]func(*State){
 		"when the pod is bound or deleted": func(b *State) { b.settled(mine, "a") },
-		"when its node refuses the pod":    func(b *State) { b.Refuse(mine, "a") },
+		"when its node refuses the pod":    func(b *State) { b.NodeRefused(mine, version(1), pod("a"), "no") },
 		"when its time is up":              func(b *State) { b.Tick(start.Add(SeatLife)) },
 		"when its node gets into another domain": func(b *State) {
-			b.NodeGone("n1")
+			b.nodeGone("n1")
 		},
 		"when the pod is planned once more": func(b *State) {
 			b.open(mine, 2, true, Placement{Pod: pod("a"), Node: "n1"})
@@ -93,13 +93,13 @@ func TestASeatEnds(t *testing.T) {
 func TestASeatIsKept(t *testing.T) {
 	for name, meanwhile := range map[string]func(*State){
 		"while a sibling is bound":       func(b *State) { b.settled(mine, "b") },
-		"while a sibling loses its seat": func(b *State) { b.Refuse(mine, "b") },
+		"while a sibling loses its seat": func(b *State) { b.Misplaced(mine, "b", nil) },
 		"while its time is not up":       func(b *State) { b.Tick(start.Add(SeatLife - 1)) },
 		"while another node moves": func(b *State) {
-			b.NodeGone("n2")
+			b.nodeGone("n2")
 		},
 		"while its node stays where it was": func(b *State) {
-			b.NodeSeen(nodeNamed("n1"))
+			b.nodeSeen(nodeNamed("n1"))
 		},
 		"while others of the gang are replaced": func(b *State) { b.Break(mine, metrics.GangChanged, "test") },
 	} {
@@ -116,7 +116,7 @@ func TestASeatIsKept(t *testing.T) {
 
 func TestAPodThatIsBeingBoundGetsNoSeatOnANodeThatIsNotItsOwn(t *testing.T) {
 	state := released(t)
-	state.Refuse(mine, "a")
+	state.Misplaced(mine, "a", nil)
 	state.Unassumed(mine, "a", start)
 	if got := reservedNames(state, other); len(got) > 0 {
 		t.Errorf("reserved: %v", got)
@@ -160,16 +160,16 @@ func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
 		"a node that a pod is sent to": {func(*State) {}, "n1", []gang.Key{mine}},
 		"a node on which a pod waits":  {func(b *State) { b.on(mine, "a", "n1") }, "n1", []gang.Key{mine}},
 		"a node that nobody goes to":   {func(*State) {}, "n3", nil},
-		"a node after the gang was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1)) },
+		"a node after the gang was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1), "") },
 			"n1", nil},
-		"what is awaited after it was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1)) },
+		"what is awaited after it was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1), "") },
 			"n2", []gang.Key{mine}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := planned()
 			test.then(state)
-			state.NodeSeen(inRack(test.node, "r1"))
-			if diff := cmp.Diff(test.want, brokenBy(state.NodeSeen(inRack(test.node, "r2")))); diff != "" {
+			state.nodeSeen(inRack(test.node, "r1"))
+			if diff := cmp.Diff(test.want, brokenBy(state.nodeSeen(inRack(test.node, "r2")))); diff != "" {
 				t.Errorf("gangs (-want +got):\n%s", diff)
 			}
 		})
@@ -198,14 +198,14 @@ func TestPlace(t *testing.T) {
 func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 	state := twoPods()
 	state.on(mine, "a", "n1")
-	if permission, release := state.Permit(mine, "a", version(1)); permission != Go || release.Released == nil {
+	if permission, release := state.Permit(mine, "a", version(1), ""); permission != Go || release.Released == nil {
 		t.Fatalf("let go: %+v, %v", release, permission)
 	}
 	if _, standing := state.find(mine, 1, "late"); standing != leftOut {
 		t.Errorf("a late pod is planned beside those that are on their way: %v", standing)
 	}
 	state.on(mine, "b", "n2")
-	if permission, release := state.Permit(mine, "b", version(1)); permission != Go || release.Released != nil {
+	if permission, release := state.Permit(mine, "b", version(1), ""); permission != Go || release.Released != nil {
 		t.Fatalf("the last one: %+v, %v", release, permission)
 	}
 	if _, standing := state.find(mine, 1, "late"); standing != unplanned {
@@ -213,7 +213,7 @@ func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 	}
 	state.open(mine, 1, true, Placement{Pod: pod("late"), Node: "n3"})
 	state.on(mine, "late", "n3")
-	if permission, release := state.Permit(mine, "late", version(1)); permission != Go || release.Released != nil {
+	if permission, release := state.Permit(mine, "late", version(1), ""); permission != Go || release.Released != nil {
 		t.Errorf("the gang is let go a second time: %+v, %v", release, permission)
 	}
 }
@@ -224,9 +224,9 @@ func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 		"the pod is deleted": func(s *State) Effects {
 			gone := pod("a")
 			gone.Namespace, gone.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
-			return s.PodDeleted(gone, start)
+			return s.deleted(gone, start)
 		},
-		"its node goes": func(s *State) Effects { return s.NodeGone("n1") },
+		"its node goes": func(s *State) Effects { return s.nodeGone("n1") },
 	} {
 		state := released(t)
 		state.Unassumed(mine, "a", start)

@@ -50,12 +50,12 @@ func standingPair(changes ...func(*scheduling.PodGroup)) *State {
 	}
 	state := New(anyone)
 	for _, name := range []string{"n1", "n2", "n3"} {
-		state.NodeSeen(nodeNamed(name))
+		state.nodeSeen(nodeNamed(name))
 	}
 	state.Opened(start)
 	state.PodGroupChanged(nil, group, start)
-	state.PodAdded(ownedPod("a", "n1"), start)
-	state.PodAdded(ownedPod("b", "n2"), start)
+	state.added(ownedPod("a", "n1"), start)
+	state.added(ownedPod("b", "n2"), start)
 	return state
 }
 
@@ -72,7 +72,7 @@ func ended(effects Effects) (ends []metrics.SeatEnd) {
 }
 
 func TestWhoLeavesASeat(t *testing.T) {
-	leaves := func(s *State) Effects { return s.PodDeleted(ownedPod("a", "n1"), start) }
+	leaves := func(s *State) Effects { return s.deleted(ownedPod("a", "n1"), start) }
 	preempted := func(pod *corev1.Pod) {
 		stopping(pod)
 		pod.Status.Conditions = []corev1.PodCondition{
@@ -104,13 +104,13 @@ func TestWhoLeavesASeat(t *testing.T) {
 		"one that ends well when it is told to stop": {leave: func(s *State) Effects {
 			effects := s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
 			s.PodChanged(ownedPod("a", "n1", stopping), ownedPod("a", "n1", stopping, succeeded), start)
-			s.PodDeleted(ownedPod("a", "n1", stopping, succeeded), start)
+			s.deleted(ownedPod("a", "n1", stopping, succeeded), start)
 			return effects
 		}, want: seatOfA},
 		"not one that is done, and is tidied up": {leave: func(s *State) Effects {
 			s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", succeeded), start)
 			s.PodChanged(ownedPod("a", "n1", succeeded), ownedPod("a", "n1", succeeded, stopping), start)
-			return s.PodDeleted(ownedPod("a", "n1", succeeded, stopping), start)
+			return s.deleted(ownedPod("a", "n1", succeeded, stopping), start)
 		}},
 		"not one that is done while it is told to stop": {leave: func(s *State) Effects {
 			once := func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyNever }
@@ -120,12 +120,12 @@ func TestWhoLeavesASeat(t *testing.T) {
 			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", preempted), start)
 		}},
 		"not one that nobody makes again": {leave: func(s *State) Effects {
-			s.PodAdded(memberPod("alone", "n3"), start)
-			return s.PodDeleted(memberPod("alone", "n3"), start)
+			s.added(memberPod("alone", "n3"), start)
+			return s.deleted(memberPod("alone", "n3"), start)
 		}},
 		"not one that had no node": {leave: func(s *State) Effects {
-			s.PodAdded(ownedPod("c", ""), start)
-			return s.PodDeleted(ownedPod("c", ""), start)
+			s.added(ownedPod("c", ""), start)
+			return s.deleted(ownedPod("c", ""), start)
 		}},
 		"not one that gets into another gang": {leave: func(s *State) Effects {
 			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", func(pod *corev1.Pod) {
@@ -133,11 +133,11 @@ func TestWhoLeavesASeat(t *testing.T) {
 			}), start)
 		}},
 		"not on a node that is gone": {leave: func(s *State) Effects {
-			s.NodeGone("n1")
+			s.nodeGone("n1")
 			return leaves(s)
 		}},
 		"not on a node that is cordoned": {leave: func(s *State) Effects {
-			s.NodeSeen(cordoned("n1"))
+			s.nodeSeen(cordoned("n1"))
 			return leaves(s)
 		}},
 		"not of a gang that is stopped where it stands": {group: func(group *scheduling.PodGroup) {
@@ -193,14 +193,14 @@ func TestWhatEndsASeat(t *testing.T) {
 		want metrics.SeatEnd
 	}{
 		"its time":          {func(s *State) Effects { return s.Tick(minute) }, metrics.SeatExpired},
-		"its node is gone":  {func(s *State) Effects { return s.NodeGone("n1") }, metrics.SeatNodeLost},
-		"a cordon":          {func(s *State) Effects { return s.NodeSeen(cordoned("n1")) }, metrics.SeatNodeLost},
-		"a successor there": {func(s *State) Effects { return s.PodAdded(ownedPod("c", "n1"), start) }, metrics.SeatFilled},
+		"its node is gone":  {func(s *State) Effects { return s.nodeGone("n1") }, metrics.SeatNodeLost},
+		"a cordon":          {func(s *State) Effects { return s.nodeSeen(cordoned("n1")) }, metrics.SeatNodeLost},
+		"a successor there": {func(s *State) Effects { return s.added(ownedPod("c", "n1"), start) }, metrics.SeatFilled},
 		"a successor elsewhere": {func(s *State) Effects {
-			s.PodAdded(ownedPod("c", ""), start)
+			s.added(ownedPod("c", ""), start)
 			return s.PodChanged(ownedPod("c", ""), ownedPod("c", "n3"), start)
 		}, metrics.SeatFilled},
-		"the end of its gang": {func(s *State) Effects { return s.PodGroupDeleted(groupOf(1), start) },
+		"the end of its gang": {func(s *State) Effects { return s.groupDeleted(groupOf(1), start) },
 			metrics.SeatNotNeeded},
 		"a gang that needs less": {func(s *State) Effects {
 			fewer := groupOf(1)
@@ -217,7 +217,7 @@ func TestWhatEndsASeat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := standingPair()
-			state.PodDeleted(ownedPod("a", "n1"), start)
+			state.deleted(ownedPod("a", "n1"), start)
 			effects := test.end(state)
 			if diff := cmp.Diff([]metrics.SeatEnd{test.want}, ended(effects)); diff != "" {
 				t.Errorf("why it ends (-want +got):\n%s", diff)
@@ -235,26 +235,26 @@ func TestWhatEndsASeat(t *testing.T) {
 func TestASeatIsHeldMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(*State){
 		"while its time is not up":       func(s *State) { s.Tick(start.Add(SeatHold - 1)) },
-		"while the successor is pending": func(s *State) { s.PodAdded(ownedPod("c", ""), start) },
+		"while the successor is pending": func(s *State) { s.added(ownedPod("c", ""), start) },
 		"while the other pod leaves": func(s *State) {
 			s.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", failed), start)
 		},
-		"while another node goes":      func(s *State) { s.NodeGone("n2") },
-		"while its node is seen again": func(s *State) { s.NodeSeen(nodeNamed("n1")) },
+		"while another node goes":      func(s *State) { s.nodeGone("n2") },
+		"while its node is seen again": func(s *State) { s.nodeSeen(nodeNamed("n1")) },
 		"after the successor's plan was broken": func(s *State) {
-			s.PodAdded(ownedPod("c", ""), start)
+			s.added(ownedPod("c", ""), start)
 			s.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n1"})
 			s.Break(mine, metrics.GangChanged, "test")
 		},
 		"after a plan to go elsewhere was broken": func(s *State) {
-			s.PodAdded(ownedPod("c", ""), start)
+			s.added(ownedPod("c", ""), start)
 			s.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n3"})
 			s.Break(mine, metrics.GangChanged, "test")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := standingPair()
-			state.PodDeleted(ownedPod("a", "n1"), start)
+			state.deleted(ownedPod("a", "n1"), start)
 			meanwhile(state)
 			if diff := cmp.Diff([]string{"a"}, reservedNames(state, other)["n1"]); diff != "" {
 				t.Errorf("reserved (-want +got):\n%s", diff)
@@ -265,8 +265,8 @@ func TestASeatIsHeldMeanwhile(t *testing.T) {
 
 func TestRoomIsKeptOnceWhileTheSuccessorIsOnItsWay(t *testing.T) {
 	state := standingPair()
-	state.PodDeleted(ownedPod("a", "n1"), start)
-	state.PodAdded(ownedPod("c", ""), start)
+	state.deleted(ownedPod("a", "n1"), start)
+	state.added(ownedPod("c", ""), start)
 	state.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n1"})
 	if diff := cmp.Diff(map[string][]string{"n1": {"c"}}, reservedNames(state, other)); diff != "" {
 		t.Errorf("reserved (-want +got):\n%s", diff)
@@ -285,7 +285,7 @@ func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
 	if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
 		t.Fatalf("reserved while the pod is on its way out (-want +got):\n%s", diff)
 	}
-	if effects := state.PodDeleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 ||
+	if effects := state.deleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 ||
 		effects.Again > 10*time.Second {
 		t.Errorf("looked at again after %s", effects.Again)
 	}
@@ -301,8 +301,8 @@ func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
 func TestAPodLeavesOneSeat(t *testing.T) {
 	state := standingPair()
 	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
-	state.PodAdded(ownedPod("c", "n3"), start)
-	state.PodDeleted(ownedPod("a", "n1", stopping), start)
+	state.added(ownedPod("c", "n3"), start)
+	state.deleted(ownedPod("a", "n1", stopping), start)
 	if got := reservedNames(state, other); len(got) > 0 {
 		t.Errorf("reserved although the successor stands: %v", got)
 	}
@@ -312,7 +312,7 @@ func TestOnlyWhoIsMoreImportantPassesASeat(t *testing.T) {
 	important := func(pod *corev1.Pod) { pod.Spec.Priority = ptr.To[int32](10) }
 	state := standingPair()
 	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", important), start)
-	state.PodDeleted(ownedPod("a", "n1", important), start)
+	state.deleted(ownedPod("a", "n1", important), start)
 	for priority, want := range map[int32]int{0: 1, 10: 1, 11: 0} {
 		for _, asking := range []gang.Key{other, {}} {
 			if got := len(state.reserved(asking, priority)); got != want {
@@ -328,11 +328,11 @@ func TestWhoWaitsTriesAgainWhenASeatEnds(t *testing.T) {
 		wakes bool
 	}{
 		"its time":         {func(s *State) Effects { return s.Tick(start.Add(SeatHold)) }, true},
-		"the gang's end":   {func(s *State) Effects { return s.PodGroupDeleted(groupOf(1), start) }, true},
-		"filled elsewhere": {func(s *State) Effects { return s.PodAdded(ownedPod("c", "n3"), start) }, true},
-		"filled there":     {func(s *State) Effects { return s.PodAdded(ownedPod("c", "n1"), start) }, false},
+		"the gang's end":   {func(s *State) Effects { return s.groupDeleted(groupOf(1), start) }, true},
+		"filled elsewhere": {func(s *State) Effects { return s.added(ownedPod("c", "n3"), start) }, true},
+		"filled there":     {func(s *State) Effects { return s.added(ownedPod("c", "n1"), start) }, false},
 		"filled there, by a smaller pod": {func(s *State) Effects {
-			return s.PodAdded(ownedPod("c", "n1", func(pod *corev1.Pod) {
+			return s.added(ownedPod("c", "n1", func(pod *corev1.Pod) {
 				pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 			}), start)
 		}, true},
@@ -341,7 +341,7 @@ func TestWhoWaitsTriesAgainWhenASeatEnds(t *testing.T) {
 			state, group := standingPair(), groupOf(1)
 			group.Name = other.Name
 			state.PodGroupChanged(nil, group, start)
-			state.PodDeleted(ownedPod("a", "n1"), start)
+			state.deleted(ownedPod("a", "n1"), start)
 			state.Refused(waiting(), version(1), pod("w"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
 			state.TurnAway(pod("plain"))
 			woken := names(test.end(state).Activate)
@@ -356,10 +356,10 @@ func TestWhoWaitsTriesAgainWhenASeatEnds(t *testing.T) {
 
 func TestSeatsOutliveTheScheduler(t *testing.T) {
 	before := standingPair()
-	before.PodDeleted(ownedPod("a", "n1"), start)
+	before.deleted(ownedPod("a", "n1"), start)
 	before.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", stopping), start)
 	group := groupOf(1)
-	group.Status.Seats = before.Seats(mine)
+	group.Status.Seats = before.known(mine).seatsStatus()
 	one := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	want := []scheduling.SeatsStatus{
 		{Nodes: []string{"n1"}, Requests: one, Until: ptr.To(metav1.NewTime(start.Add(SeatHold)).Rfc3339Copy())},
@@ -390,7 +390,7 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			after := New(anyone)
 			after.PodGroupChanged(nil, read, now)
 			for _, node := range test.nodes {
-				after.NodeSeen(nodeNamed(node))
+				after.nodeSeen(nodeNamed(node))
 			}
 			after.Opened(now)
 			var held []string
@@ -406,7 +406,7 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			if diff := cmp.Diff(test.want, held); diff != "" {
 				t.Errorf("nodes (-want +got):\n%s", diff)
 			}
-			if ends := ended(after.PodAdded(ownedPod("c", "n1"), now)); len(held) > 0 &&
+			if ends := ended(after.added(ownedPod("c", "n1"), now)); len(held) > 0 &&
 				!slices.Contains(ends, metrics.SeatFilled) {
 				t.Errorf("a successor fills none: %v", ends)
 			}
@@ -418,13 +418,13 @@ func TestSeatsThatAreAlikeAreToldTogether(t *testing.T) {
 	state := standingPair()
 	further := func(i int) *corev1.Pod { return ownedPod(fmt.Sprint("x", i), fmt.Sprint("m", 4-i)) }
 	for i := range 5 {
-		state.NodeSeen(nodeNamed(fmt.Sprint("m", i)))
-		state.PodAdded(further(i), start)
+		state.nodeSeen(nodeNamed(fmt.Sprint("m", i)))
+		state.added(further(i), start)
 	}
 	for i := range 5 {
-		state.PodDeleted(further(i), start)
+		state.deleted(further(i), start)
 	}
-	told := state.Seats(mine)
+	told := state.known(mine).seatsStatus()
 	if len(told) != 1 || !slices.Equal(told[0].Nodes, []string{"m0", "m1", "m2", "m3", "m4"}) {
 		t.Errorf("%+v", told)
 	}
@@ -445,7 +445,7 @@ func TestAPodOfWhichNoWordHasComeIsFound(t *testing.T) {
 	if !misses("n1") {
 		t.Error("a pod that left its node is not missed")
 	}
-	state.PodDeleted(ownedPod("a", "n1"), start)
+	state.deleted(ownedPod("a", "n1"), start)
 	if misses("n1") {
 		t.Error("a pod is missed of which word has come")
 	}

@@ -14,15 +14,6 @@ import (
 // take minutes or never come. No pod of a gang that starts is bound before as many as it needs have their volumes: half
 // a gang would hold its devices for nothing. A gang of which pods stand has started.
 
-// AwaitsVolume records that a pod which has been put on its node uses a claim whose volume is yet to be made.
-func (s *State) AwaitsVolume(key gang.Key, pod types.UID, claim string) {
-	s.change(key, func(r *record, _ *Effects) {
-		if r.assumed[pod] != nil {
-			r.claims[pod] = claim
-		}
-	})
-}
-
 // Provided records that a pod has all its volumes, and decides whether it is bound now. One that waits asks again once
 // Effects.Provided is set.
 func (s *State) Provided(key gang.Key, pod types.UID) (permission Permission, effects Effects) {
@@ -61,14 +52,12 @@ func (s *State) awaitsVolumes(r *record) bool {
 	return tree != nil && !tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return provided[leaf.Name] })
 }
 
-// Unprovided returns a claim whose volume a gang waits for, the first by its name; empty if there is none.
-func (s *State) Unprovided(key gang.Key) (claim string) {
-	s.change(key, func(r *record, _ *Effects) {
-		if s.awaitsVolumes(r) {
-			claim = slices.Min(slices.Collect(maps.Values(r.claims)))
-		}
-	})
-	return claim
+// unprovided returns a claim whose volume the gang waits for, the first by its name; empty if there is none.
+func (s *State) unprovided(r *record) string {
+	if !s.awaitsVolumes(r) {
+		return ""
+	}
+	return slices.Min(slices.Collect(maps.Values(r.claims)))
 }
 
 // dropClaim is for a pod that is not on its way to a node any more. If others waited for its volume, they come back,

@@ -20,9 +20,8 @@ func claiming(t *testing.T) *State {
 			t.Fatal("not planned")
 		}
 	}
-	state.AwaitsVolume(mine, "b", "data-b")
-	state.Permit(mine, "a", version(1))
-	if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
+	state.Permit(mine, "a", version(1), "")
+	if permission, _ := state.Permit(mine, "b", version(1), "data-b"); permission != Go {
 		t.Fatal("not let go")
 	}
 	return state
@@ -35,11 +34,11 @@ func (s *State) permitted(pod types.UID) Permission {
 
 func TestNoPodIsBoundBeforeTheGangHasItsVolumes(t *testing.T) {
 	state := claiming(t)
-	if permission := state.permitted("a"); permission != Wait || state.Unprovided(mine) != "data-b" {
-		t.Fatalf("%v while claim %q has no volume", permission, state.Unprovided(mine))
+	if permission := state.permitted("a"); permission != Wait || state.Status(groupOf(2)).Claim != "data-b" {
+		t.Fatalf("%v while claim %q has no volume", permission, state.Status(groupOf(2)).Claim)
 	}
 	permission, effects := state.Provided(mine, "b")
-	if permission != Go || !effects.Provided || state.permitted("a") != Go || state.Unprovided(mine) != "" {
+	if permission != Go || !effects.Provided || state.permitted("a") != Go || state.Status(groupOf(2)).Claim != "" {
 		t.Errorf("%v, %+v, and the other pod waits, with all volumes", permission, effects)
 	}
 }
@@ -47,7 +46,7 @@ func TestNoPodIsBoundBeforeTheGangHasItsVolumes(t *testing.T) {
 func TestAGangWhoseVolumeDoesNotComeComesBackAsAWhole(t *testing.T) {
 	for name, event := range map[string]func(*State) Effects{
 		"its time is up":     func(s *State) Effects { return s.Unassumed(mine, "b", start) },
-		"its pod is deleted": func(s *State) Effects { return s.PodDeleted(memberPod("b", ""), start) },
+		"its pod is deleted": func(s *State) Effects { return s.deleted(memberPod("b", ""), start) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := claiming(t)
@@ -71,7 +70,7 @@ func TestAPodThatTheGangCanDoWithoutHoldsUpNobody(t *testing.T) {
 		t.Errorf("%v", permission)
 	}
 	state = claiming(t)
-	state.PodAdded(memberPod("c", "n3"), start)
+	state.added(memberPod("c", "n3"), start)
 	if permission := state.permitted("a"); permission != Go {
 		t.Errorf("%v although the gang has started", permission)
 	}

@@ -51,6 +51,18 @@ func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 	return bench, a, b
 }
 
+// changes has word come that the PodGroup of a gang was changed.
+func (b *bench) changes(t *testing.T, key gang.Key) {
+	t.Helper()
+	before, err := b.plugin.lister.PodGroup(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := before.DeepCopy()
+	after.Generation++
+	b.plugin.effects.do(b.plugin.gangs.PodGroupChanged(before, after, time.Now()))
+}
+
 func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	deleted := metav1.Now()
 	for name, change := range map[string]func(a, b *corev1.Pod) *corev1.Pod{
@@ -63,7 +75,7 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench, a, b := refusedGang(t, 1)
-			bench.plugin.effects.do(bench.plugin.gangs.PodAdded(change(a.DeepCopy(), b.DeepCopy()), time.Now()))
+			bench.plugin.effects.do(bench.plugin.gangs.PodChanged(nil, change(a.DeepCopy(), b.DeepCopy()), time.Now()))
 			known := !bench.plugin.gangs.Asks(b)
 			if known || !bench.activator.called("a") || bench.activator.called("b") == strings.Contains(name, "sibling") {
 				t.Errorf("somebody is to ask: %v; called: %v", known, bench.activator.pods)
@@ -77,13 +89,13 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 // asked for once more.
 func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
 	bench, a, b := refusedGang(t, 1)
-	answer := bench.plugin.gangs.Last(waitingGang)
+	answer := bench.plugin.gangs.View(waitingGang).Last
 	asked := bench.read(t, waitingGang, a)
-	bench.plugin.effects.do(bench.plugin.gangs.Changed(waitingGang, time.Now()))
+	bench.changes(t, waitingGang)
 	bench.plugin.refuse(asked, answer)
 
 	reply, _ := bench.plugin.gangs.Ask(waitingGang, asked.version, b.UID)
-	if bench.plugin.gangs.Current(waitingGang, asked.version) != nil || !reply.Decide {
+	if bench.plugin.gangs.View(waitingGang).Current(asked.version) != nil || !reply.Decide {
 		t.Error("the answer is given again")
 	}
 	if !bench.plugin.gangs.Asks(a) || bench.plugin.gangs.Asks(b) {
@@ -119,7 +131,7 @@ func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
 		}
 	}
 	bench := newBench(t, twoRacks(), pods, objects...)
-	if bench.ask(t, pods[4]) || bench.plugin.gangs.Preempts(boss) {
+	if bench.ask(t, pods[4]) || bench.plugin.gangs.View(boss).Preempts {
 		t.Fatal("there is room, or somebody leaves who must not")
 	}
 	bench.activator.reset()

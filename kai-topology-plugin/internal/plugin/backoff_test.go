@@ -40,7 +40,7 @@ func TestAGangIsTriedAsOftenAsItsBackoffSays(t *testing.T) {
 			if held != (c.rounds > 0) {
 				t.Errorf("held by PreEnqueue: %v", held)
 			}
-			if waits := bench.plugin.gangs.Waits(gang.KeyOfPodGroup(group)); waits == held {
+			if waits := bench.plugin.gangs.View(gang.KeyOfPodGroup(group)).Waits; waits == held {
 				t.Errorf("keeps room from others: %v", waits)
 			}
 		})
@@ -62,14 +62,14 @@ func TestAGangThatWasGivenUpIsTriedAgain(t *testing.T) {
 			before, after := group.DeepCopy(), group.DeepCopy()
 			before.Status.SchedulingConditions = []scheduling.SchedulingCondition{mark}
 			after.Status.SchedulingConditions = before.Status.SchedulingConditions
-			if bench.plugin.gangs.GivenUp(before) == "" {
+			if bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess() {
 				t.Fatal("not given up")
 			}
 			change(after)
 			bench.activator.reset()
 			bench.plugin.podGroupHandler().OnUpdate(before, after)
-			if reason := bench.plugin.gangs.GivenUp(after); reason != "" {
-				t.Error(reason)
+			if status := bench.plugin.PreEnqueue(t.Context(), pods[0]); !status.IsSuccess() {
+				t.Error(status.Message())
 			}
 			if !bench.activator.called("a") {
 				t.Error("its pods are not called")

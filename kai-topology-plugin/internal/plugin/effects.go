@@ -123,7 +123,7 @@ func (e *executor) unnominate(placements []gangstate.Placement) {
 	go func() {
 		for _, placement := range placements {
 			pod := e.lister.Latest(placement.Pod)
-			if e.gangs.Preempts(keyOf(pod)) || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == "" {
+			if e.gangs.View(keyOf(pod)).Preempts || pod.Spec.NodeName != "" || pod.Status.NominatedNodeName == "" {
 				continue
 			}
 			if err := e.writeNomination(context.Background(), pod, ""); err != nil {

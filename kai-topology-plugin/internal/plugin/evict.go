@@ -51,7 +51,7 @@ func (e *executor) evictAll(ctx context.Context, eviction eviction) error {
 	if err != nil {
 		return fmt.Errorf("nominating nodes: %w", err)
 	}
-	if !e.gangs.Preempts(eviction.gang.Key()) {
+	if !e.gangs.View(eviction.gang.Key()).Preempts {
 		return nil // The gang is gone, or was changed meanwhile.
 	}
 	e.takeBack(eviction)

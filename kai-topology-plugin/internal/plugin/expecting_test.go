@@ -42,7 +42,7 @@ func (b *bench) appears(t *testing.T, pod *corev1.Pod) {
 	if err := b.plugin.lister.Members.Add(pod); err != nil {
 		t.Fatal(err)
 	}
-	b.plugin.effects.do(b.plugin.gangs.PodAdded(pod, time.Now()))
+	b.plugin.effects.do(b.plugin.gangs.PodChanged(nil, pod, time.Now()))
 }
 
 // open returns how many nodes a plain pod may use. The snapshot shows none of the pods that were scheduled.

@@ -67,7 +67,7 @@ func TestAGangThatLeadsAwaitsThePodsOfThoseWhoFollow(t *testing.T) {
 				t.Errorf("held: %s", status.Message())
 			}
 			if c.waits {
-				bench.plugin.effects.do(bench.plugin.gangs.PodAdded(gated, time.Now()))
+				bench.plugin.effects.do(bench.plugin.gangs.PodChanged(nil, gated, time.Now()))
 				if !bench.activator.called("b") {
 					t.Error("the pods are there, and the gang was not called")
 				}

@@ -29,7 +29,7 @@ func TestAPodOfAGangThatStandsDoesNotWaitForTheOthers(t *testing.T) {
 		"it is stopped where it stands": {none, scheduling.ReasonBelowMinimum, []string{"b", "c"}, nil, false},
 		"it never had all":              {hour, scheduling.ReasonWaiting, []string{"b", "c"}, nil, false},
 		"it moves": {hour, scheduling.ReasonBelowMinimum, []string{"b", "c"}, func(b *bench) {
-			b.plugin.gangs.NodeSeen(newNodes(2)[1])
+			b.plugin.gangs.NodeChanged("n1", newNodes(2)[1])
 			move := gangstate.Move{Until: time.Now().Add(time.Hour), Began: b.plugin.gangs.Now()}
 			move.Seats = []gangstate.Placement{{Pod: newPod("gang", "next"), Node: "n1"}}
 			b.plugin.gangs.HoldMove(theGang, move, time.Now())

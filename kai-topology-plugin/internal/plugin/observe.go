@@ -32,12 +32,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
-	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
-	observed.Reservations = p.gangs.Reservations(key)
-	observed.Claim = p.gangs.Unprovided(key)
-	observed.Placement = p.gangs.PlacementOf(podGroup)
-	planned, begun := p.gangs.RepairOf(podGroup)
-	observed.Repair, observed.Unplanned = planned, !begun
+	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Status: p.gangs.Status(podGroup)}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

@@ -65,7 +65,7 @@ func TestAGangThatWouldOvertakeOnceTooOftenWaits(t *testing.T) {
 	if status.IsSuccess() || !strings.Contains(status.Message(), note) {
 		t.Fatalf("the young gang is on %q: %v", node, status)
 	}
-	answer := bench.plugin.gangs.Last(youngGang)
+	answer := bench.plugin.gangs.View(youngGang).Last
 	if answer.Verdict != scheduling.ReasonWaiting || answer.Certificate != nil || !answer.Basis.Reserves() {
 		t.Errorf("its answer is %s, proved by %v", answer.Verdict, answer.Certificate)
 	}
@@ -74,7 +74,7 @@ func TestAGangThatWouldOvertakeOnceTooOftenWaits(t *testing.T) {
 		cmp.Diff([]string{"n0"}, observed.Reservations[0].Nodes) != "" || observed.Reservations[0].Until == nil {
 		t.Errorf("error %v, and the old gang says %+v", err, observed.Reservations)
 	}
-	if _, status := bench.schedule(t, young); status.IsSuccess() || bench.plugin.gangs.Last(youngGang) != answer {
+	if _, status := bench.schedule(t, young); status.IsSuccess() || bench.plugin.gangs.View(youngGang).Last != answer {
 		t.Error("the young gang was searched for once more, and nothing has changed")
 	}
 	bench.plugin.effects.do(bench.plugin.gangs.StopWaiting(oldGang))
@@ -105,7 +105,7 @@ func TestAGangThatDoesNotFitAnywayIsNotSaidToWaitForAnother(t *testing.T) {
 		t.Fatal("nothing is reserved")
 	}
 	bench.ask(t, wide)
-	answer := bench.plugin.gangs.Last(gang.Key{Namespace: "default", Name: "wide"})
+	answer := bench.plugin.gangs.View(gang.Key{Namespace: "default", Name: "wide"}).Last
 	if answer == nil || answer.Verdict != scheduling.ReasonInfeasible || answer.Basis.Reserves() {
 		t.Errorf("the answer is %+v", answer)
 	}

@@ -24,10 +24,7 @@ func (p *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	if err != nil {
 		return fwk.AsStatus(err), 0
 	}
-	if claim := p.claims.unbound(p.lister.Latest(pod)); claim != "" {
-		p.gangs.AwaitsVolume(key, pod.UID, claim)
-	}
-	permission, effects := p.gangs.Permit(key, pod.UID, version)
+	permission, effects := p.gangs.Permit(key, pod.UID, version, p.claims.unbound(p.lister.Latest(pod)))
 	p.effects.do(effects)
 	switch permission {
 	case gangstate.Wait:

@@ -67,7 +67,7 @@ func TestPlaceholdersGiveTheirRoomByRack(t *testing.T) {
 				t.Fatalf("it has room: %t", placed)
 			}
 			nobody := c.left == "holder-r holder-s"
-			if key, _ := gang.KeyOf(c.asks[0]); nobody && bench.plugin.gangs.Preempts(key) {
+			if key, _ := gang.KeyOf(c.asks[0]); nobody && bench.plugin.gangs.View(key).Preempts {
 				t.Error("others leave for it")
 			}
 			holders := func() string {

@@ -66,7 +66,7 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 		return "", hold(held.Message)
 	}
 	if answer := p.stillTrue(asked); answer != nil {
-		if p.gangs.AskedBy(key, pod.UID) != nil {
+		if p.gangs.View(key).AskedBy == pod.UID {
 			p.account(asked, answer) // Another round in which the gang was tried.
 		}
 		return "", fwk.NewStatus(fwk.Unschedulable, answer.Message)
@@ -153,7 +153,7 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 		p.effects.do(p.gangs.StopWaiting(key))
 		return false, nil
 	}
-	if err != nil || held != nil || p.gangs.Underway(key) {
+	if err != nil || held != nil || p.gangs.View(key).Underway {
 		return false, err // It cannot be planned, or has been already.
 	}
 	asked.began.Room = room
@@ -218,7 +218,7 @@ func (p *Plugin) open(asked *request, answer *solve.Answer) string {
 // of the pod that happened to come first.
 func (p *Plugin) logDecision(key gang.Key, answer *solve.Answer) {
 	logger := klog.Background()
-	if last := p.gangs.Last(key); last != nil && last.Verdict == answer.Verdict && len(answer.Nodes) == 0 {
+	if last := p.gangs.View(key).Last; last != nil && last.Verdict == answer.Verdict && len(answer.Nodes) == 0 {
 		logger = logger.V(3)
 	}
 	logger.Info("Gang decided", "podGroup", key, "verdict", answer.Verdict,
@@ -228,7 +228,7 @@ func (p *Plugin) logDecision(key gang.Key, answer *solve.Answer) {
 // stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken
 // by an event that turned out to be of no use, or because it has waited for long.
 func (p *Plugin) stillTrue(asked *request) *solve.Answer {
-	answer := p.gangs.Current(asked.Key(), asked.version)
+	answer := p.gangs.View(asked.Key()).Current(asked.version)
 	if answer == nil || asked.Shared != nil || asked.LooksAtOthers() {
 		return nil // It rests on where other gangs stand, too.
 	}

@@ -84,16 +84,16 @@ func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
 	if status.Code() != fwk.Unschedulable || status.Message() == "" {
 		t.Fatalf("the gang fits, or nobody says why not: %v", status)
 	}
-	answer := bench.plugin.gangs.Last(key)
+	answer := bench.plugin.gangs.View(key).Last
 	for _, pod := range []*corev1.Pod{b, c} {
 		if _, again := bench.schedule(t, pod); again.Message() != status.Message() {
 			t.Errorf("pod %s is told %q, the first was told %q", pod.Name, again.Message(), status.Message())
 		}
 	}
-	if bench.plugin.gangs.Last(key) != answer {
+	if bench.plugin.gangs.View(key).Last != answer {
 		t.Error("the other pods searched again")
 	}
-	if _, again := bench.schedule(t, b); again.Message() != status.Message() || bench.plugin.gangs.Last(key) != answer {
+	if _, again := bench.schedule(t, b); again.Message() != status.Message() || bench.plugin.gangs.View(key).Last != answer {
 		t.Error("a pod that comes back, although nothing has happened, searched again")
 	}
 }
@@ -215,7 +215,7 @@ func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
 	if _, status := bench.schedule(t, a); status.IsSuccess() {
 		t.Fatal("the gang goes where another pod keeps it away")
 	}
-	if answer := bench.plugin.gangs.Last(gang.Key{Namespace: "default", Name: "gang"}); answer.Basis.Lasts() {
+	if answer := bench.plugin.gangs.View(gang.Key{Namespace: "default", Name: "gang"}).Last; answer.Basis.Lasts() {
 		t.Errorf("the answer is to hold until a node changes: %s", answer.Message)
 	}
 }

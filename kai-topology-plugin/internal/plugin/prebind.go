@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -137,22 +136,13 @@ func (p *Plugin) misplaced(pod *corev1.Pod, name string) string {
 	if !member {
 		return ""
 	}
-	place, known := p.gangs.PlaceOf(key, pod.UID)
-	if !known {
-		return ""
-	}
 	node, err := p.lister.Nodes.Get(name)
-	reason := ""
 	switch {
-	case apierrors.IsNotFound(err):
-		reason = fmt.Sprintf("node %s was deleted", name)
+	case !p.gangs.Misplaced(key, pod.UID, node):
+		return ""
 	case err != nil:
-		reason = fmt.Sprintf("reading node %s: %v", name, err)
-	case !place.Is(node.Labels):
-		reason = fmt.Sprintf("node %s is in another domain than when the pod was planned", name)
+		return fmt.Sprintf("node %s was deleted", name)
+	default:
+		return fmt.Sprintf("node %s is in another domain than when the pod was planned", name)
 	}
-	if reason != "" {
-		p.gangs.Refuse(key, pod.UID)
-	}
-	return reason
 }

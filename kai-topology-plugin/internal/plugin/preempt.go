@@ -28,8 +28,8 @@ import (
 // as free, and lets the rest leave.
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	key, _ := p.lister.KeyOf(pod)
-	answer := p.gangs.AskedBy(key, pod.UID)
-	if !refused(answer) || answer.Overtaking {
+	known := p.gangs.View(key)
+	if known.AskedBy != pod.UID || !refused(known.Last) || known.Last.Overtaking {
 		return nil
 	}
 	asked, held, err := p.read(key, pod, nil)

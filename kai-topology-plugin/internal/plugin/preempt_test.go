@@ -120,7 +120,7 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 				t.Fatal("the gang is planned without room")
 			}
 			eventually(t, "the first scheduler is done", func() bool {
-				return !first.plugin.gangs.Preempts(boss) || count.Load() >= writes
+				return !first.plugin.gangs.View(boss).Preempts || count.Load() >= writes
 			})
 
 			left, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
@@ -162,15 +162,15 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 			t.Errorf("%s has to respect %d pods, want %d", test.who, held, test.want)
 		}
 	}
-	if answer := bench.plugin.gangs.Last(boss); answer.Verdict != scheduling.ReasonWaiting ||
+	if answer := bench.plugin.gangs.View(boss).Last; answer.Verdict != scheduling.ReasonWaiting ||
 		answer.Message != "room is being made in rack r: waiting for 2 pods of default/first to be gone" {
 		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
 	}
 	eventually(t, "the victims are gone, and the gang is called", func() bool {
-		return bench.plugin.gangs.Preempts(boss) && bench.activator.called("boss-0")
+		return bench.plugin.gangs.View(boss).Preempts && bench.activator.called("boss-0")
 	})
-	bench.plugin.effects.do(bench.plugin.gangs.Changed(boss, time.Now()))
-	if bench.plugin.gangs.Preempts(boss) {
+	bench.changes(t, boss)
+	if bench.plugin.gangs.View(boss).Preempts {
 		t.Error("a gang that is changed keeps the room")
 	}
 }
@@ -199,7 +199,7 @@ func TestNobodyLeavesForAGangThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := bench.plugin.gangs.Reserved(gang.Rank{Priority: math.MinInt32}, nil).Room
-	if bench.plugin.gangs.Preempts(boss) || len(kept) > 0 {
+	if bench.plugin.gangs.View(boss).Preempts || len(kept) > 0 {
 		t.Errorf("room is kept for it: %d nodes", len(kept))
 	}
 	if !bench.activator.called("boss-0") {
@@ -232,7 +232,7 @@ func TestAVictimThatIsOnItsWayOutIsWaitedForLikeTheOthers(t *testing.T) {
 		pod, err := bench.plugin.lister.Pods.Pods("default").Get("first-0")
 		return err == nil && pod.DeletionTimestamp != nil
 	})
-	if bench.ask(t, pods[4]) || !bench.plugin.gangs.Preempts(boss) {
+	if bench.ask(t, pods[4]) || !bench.plugin.gangs.View(boss).Preempts {
 		t.Fatal("no room is made")
 	}
 	want := map[string]bool{"first-0": true, "second-0": true, "second-1": true, "boss-0": true, "boss-1": true}
@@ -248,11 +248,11 @@ func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
 	if bench.ask(t, low) {
 		t.Fatal("there is room")
 	}
-	answer := bench.plugin.gangs.Last(key)
-	if bench.ask(t, pods[4]) || !bench.plugin.gangs.Preempts(boss) {
+	answer := bench.plugin.gangs.View(key).Last
+	if bench.ask(t, pods[4]) || !bench.plugin.gangs.View(boss).Preempts {
 		t.Fatal("nobody leaves for the important gang")
 	}
-	if bench.ask(t, low) || bench.plugin.gangs.Last(key) != answer {
+	if bench.ask(t, low) || bench.plugin.gangs.View(key).Last != answer {
 		t.Error("the gang was searched for once more")
 	}
 }
@@ -285,10 +285,10 @@ func TestAGangThatMustNotPreemptWaits(t *testing.T) {
 	pods[5].Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
-	if bench.plugin.gangs.Preempts(boss) || len(bench.names(t)) != len(pods) {
+	if bench.plugin.gangs.View(boss).Preempts || len(bench.names(t)) != len(pods) {
 		t.Error("others leave for it")
 	}
-	if answer := bench.plugin.gangs.Last(boss); answer.Verdict != scheduling.ReasonInfeasible {
+	if answer := bench.plugin.gangs.View(boss).Last; answer.Verdict != scheduling.ReasonInfeasible {
 		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
 	}
 }
@@ -300,7 +300,7 @@ func TestNobodyLeavesForAGangThatFiltersKeepOut(t *testing.T) {
 	}
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
-	if bench.plugin.gangs.Preempts(boss) || len(bench.names(t)) != len(pods) {
+	if bench.plugin.gangs.View(boss).Preempts || len(bench.names(t)) != len(pods) {
 		t.Error("others leave for it")
 	}
 }

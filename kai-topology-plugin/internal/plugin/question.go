@@ -112,8 +112,8 @@ func (c *cycle) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.
 func (c *cycle) PodsOf(key gang.Key) ([]*corev1.Pod, error) { return c.lister.PodsOf(key) }
 
 func (c *cycle) Sharing(podGroup *scheduling.PodGroup) (sharing []planner.Member, _ error) {
-	for _, other := range c.gangs.Related(podGroup) {
-		sharing = append(sharing, planner.Member{PodGroup: other, Nodes: c.gangs.Nodes(gang.KeyOfPodGroup(other))})
+	for other, nodes := range c.gangs.Related(podGroup) {
+		sharing = append(sharing, planner.Member{PodGroup: other, Nodes: nodes})
 	}
 	return sharing, nil
 }
@@ -136,7 +136,7 @@ func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
 			pod := nominated.GetPod()
 			key, member := c.lister.KeyOf(pod)
 			switch {
-			case member && c.gangs.Preempts(key):
+			case member && c.gangs.View(key).Preempts:
 				// Counted already, or of no concern to the gang.
 			case member && c.undecided(key, pod, rank):
 				room[name] = append(room[name], c.lister.Latest(pod))
@@ -157,5 +157,5 @@ func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
 func (r *reader) undecided(key gang.Key, pod *corev1.Pod, asking gang.Rank) bool {
 	pod = r.lister.Latest(pod)
 	return key != asking.Gang && gang.Pending(pod) && pod.Status.NominatedNodeName != "" &&
-		kubeframework.Priority(pod) >= asking.Priority && r.gangs.Undecided(key)
+		kubeframework.Priority(pod) >= asking.Priority && r.gangs.View(key).Undecided
 }

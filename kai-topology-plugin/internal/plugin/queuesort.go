@@ -31,7 +31,7 @@ func (p *Plugin) rankOf(queued fwk.QueuedPodInfo, pod *corev1.Pod) gang.Rank {
 		return rank
 	}
 	// Without a PodGroup the gang is held; all its pods have one place even so, which their ages would not give them.
-	rank.Gang, rank.Since, rank.Begun = key, time.Time{}, p.gangs.Begun(key)
+	rank.Gang, rank.Since, rank.Begun = key, time.Time{}, p.gangs.View(key).Begun
 	if podGroup, err := p.lister.PodGroup(key); err == nil {
 		rank.Since = podGroup.CreationTimestamp.Time
 	}

@@ -302,7 +302,7 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 		m.abandon(r, key, "it may not be moved any more")
 	case m.rests(key, policy, r.now):
 		r.soon(adviceRest)
-	case lost == nil || !refused(m.gangs.Last(key)):
+	case lost == nil || !refused(m.gangs.View(key).Last):
 		r.soon(repairSoon) // It moves already, or there is no answer yet that it has no place where it stands.
 	default:
 		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
@@ -352,10 +352,10 @@ func refused(last *solve.Answer) bool {
 
 // saidOf returns what was said of a gang last, by an earlier process if this one has said nothing yet.
 func (m *mender) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
-	last, begun := m.gangs.RepairOf(podGroup)
+	known := m.gangs.Status(podGroup)
 	written := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
-	if begun || written == nil || written.Reason == scheduling.ReasonInvalidPolicy {
-		return last
+	if !known.Unplanned || written == nil || written.Reason == scheduling.ReasonInvalidPolicy {
+		return known.Repair
 	}
 	return gangstate.Repair{Reason: written.Reason, Message: written.Message}
 }

@@ -17,7 +17,7 @@ import (
 func TestTheRoomOfAMoveOutlastsTheLookThatConfirmsIt(t *testing.T) {
 	for _, took := range []time.Duration{time.Second, 7 * time.Second, time.Minute} {
 		bench := newBench(t, newNodes(2), []*corev1.Pod{newPod("gang", "a")}, podGroup("gang", 1))
-		bench.plugin.gangs.NodeSeen(newNodes(2)[1])
+		bench.plugin.gangs.NodeChanged("n1", newNodes(2)[1])
 		began := time.Now()
 		m := bench.plugin.mender
 		m.clock = testingclock.NewFakePassiveClock(began.Add(took))

@@ -129,7 +129,7 @@ func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 		moved.Labels["color"] = "red"
 		bench.plugin.nodeHandler().OnUpdate(node, moved)
 	}
-	if _, planned := bench.plugin.gangs.PlaceOf(theGang, a.UID); !planned || !bench.plugin.gangs.Underway(theGang) {
+	if bench.plugin.gangs.NodeOf(theGang)[a.UID] != onA {
 		t.Fatal("a label that is no level's breaks the plan")
 	}
 	for _, node := range all {

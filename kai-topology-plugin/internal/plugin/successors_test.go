@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // owned is a pod that its owner makes again.
@@ -33,9 +34,19 @@ func fullBench(t *testing.T, priority int32) (b *bench, leaves, next, waits, pla
 	all := newNodes(2)
 	b = newBench(t, all, []*corev1.Pod{leaves, stays, waits, plain}, podGroup("gang", 1), podGroup("other", 1))
 	for _, node := range all {
-		b.plugin.effects.do(b.plugin.gangs.NodeSeen(node))
+		b.plugin.effects.do(b.plugin.gangs.NodeChanged(node.Name, node))
 	}
 	return b, leaves, next, waits, plain
+}
+
+// seats returns those that the status of the gang says are held.
+func (b *bench) seats(t *testing.T) []scheduling.SeatsStatus {
+	t.Helper()
+	podGroup, err := b.plugin.lister.PodGroup(theGang)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.plugin.gangs.Status(podGroup).Seats
 }
 
 // goes takes a pod from its node in the snapshot, and word of it comes.
@@ -106,7 +117,7 @@ func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 			for _, event := range events {
 				event(bench, leaves)
 			}
-			if seats := bench.plugin.gangs.Seats(theGang); len(seats) > 0 {
+			if seats := bench.seats(t); len(seats) > 0 {
 				t.Errorf("seats are held: %v", seats)
 			}
 			if node, status := bench.schedule(t, waits); node != "n0" || !status.IsSuccess() {
@@ -174,7 +185,7 @@ func TestWhoeverIsMoreImportantTakesASeatAndItsGangIsTold(t *testing.T) {
 		if !slices.Contains(said, want+names[pod.Name]+", of higher priority") {
 			t.Errorf("events: %q", said)
 		}
-		if left := bench.plugin.gangs.Seats(theGang); len(left) > 0 {
+		if left := bench.seats(t); len(left) > 0 {
 			t.Errorf("still held: %v", left)
 		}
 	})
@@ -193,7 +204,7 @@ func TestASeatIsNotCountedTwiceWhileItsPodIsOnItsWayOut(t *testing.T) {
 	stopping := leaves.DeepCopy()
 	stopping.DeletionTimestamp = ptr.To(metav1.Now())
 	bench.plugin.podHandler().OnUpdate(leaves, stopping)
-	if seats := bench.plugin.gangs.Seats(theGang); len(seats) != 1 || seats[0].Until != nil {
+	if seats := bench.seats(t); len(seats) != 1 || seats[0].Until != nil {
 		t.Fatalf("held: %+v", seats)
 	}
 	if free, status := bench.feasible(t, framework.NewCycleState(), plain); !slices.Equal(free, []string{"n0"}) {
@@ -210,12 +221,12 @@ func TestACordonEndsASeat(t *testing.T) {
 	before := newNodes(1)[0]
 	after := before.DeepCopy()
 	bench.plugin.nodeHandler().OnUpdate(before, after)
-	if len(bench.plugin.gangs.Seats(theGang)) != 1 {
+	if len(bench.seats(t)) != 1 {
 		t.Fatal("no seat is held")
 	}
 	after.Spec.Unschedulable = true
 	bench.plugin.nodeHandler().OnUpdate(before, after)
-	if left := bench.plugin.gangs.Seats(theGang); len(left) > 0 {
+	if left := bench.seats(t); len(left) > 0 {
 		t.Errorf("held on a node that is cordoned: %v", left)
 	}
 }

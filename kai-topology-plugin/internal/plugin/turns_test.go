@@ -62,7 +62,7 @@ func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
 					}
 				}
 			}
-			if node := bench.plugin.gangs.Nodes(gang.Key{Namespace: "default", Name: "old"}); len(node) != 1 {
+			if nodes := bench.plugin.gangs.NodeOf(gang.Key{Namespace: "default", Name: "old"}); len(nodes) != 1 {
 				t.Error("the older gang was not planned")
 			}
 			if !bench.activator.called("first") {

@@ -121,7 +121,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
 			p.placesChanged(nil, object.(*corev1.Pod))
-			p.effects.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now()))
+			p.effects.do(p.gangs.PodChanged(nil, object.(*corev1.Pod), p.clock.Now()))
 		},
 		UpdateFunc: func(before, after any) {
 			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
@@ -136,7 +136,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
 				}
-				p.effects.do(p.gangs.PodDeleted(p.lister.AsFinished(pod), p.clock.Now()))
+				p.effects.do(p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now()))
 			}
 		},
 	}
@@ -167,7 +167,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.mender.clusterChanged()
-				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
+				p.effects.do(p.gangs.PodGroupChanged(podGroup, nil, p.clock.Now()))
 			}
 		},
 	}
@@ -201,7 +201,8 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		AddFunc: func(object any) {
 			p.gangs.RoomGrew()
 			p.mender.clusterChanged()
-			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
+			node := object.(*corev1.Node)
+			p.effects.do(p.gangs.NodeChanged(node.Name, node))
 		},
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
@@ -212,14 +213,14 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				p.mender.clusterChanged()
 			}
 			if other {
-				p.effects.do(p.gangs.NodeSeen(node))
+				p.effects.do(p.gangs.NodeChanged(node.Name, node))
 			}
 		},
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
 			p.mender.clusterChanged()
 			if node, ok := objectOf[*corev1.Node](object); ok {
-				p.effects.do(p.gangs.NodeGone(node.Name))
+				p.effects.do(p.gangs.NodeChanged(node.Name, nil))
 			}
 		},
 	}

@@ -26,20 +26,8 @@ type Observed struct {
 	Hold *gang.Hold
 	// Groups say where the standing pods are; nil if the PodGroup is invalid.
 	Groups []solve.Group
-	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
-	Last *solve.Answer
-	// Claim is one whose volume the gang waits for before any pod is bound; empty if there is none.
-	Claim string
-	// Placement is how close together the last plan placed the gang; nil if there is none that came true.
-	Placement *scheduling.PlacementStatus
-	// Seats are those that are held for successors of pods of the gang.
-	Seats []scheduling.SeatsStatus
-	// Reservations are room that others have to leave to the gang.
-	Reservations []scheduling.ReservationStatus
-	// Repair is what is done about pods that the gang has lost, and Unplanned is set as long as nothing was planned for
-	// any gang.
-	Repair    gangstate.Repair
-	Unplanned bool
+	// Status is what the scheduler knows of the gang by itself.
+	gangstate.Status
 }
 
 // Desired is the part of a PodGroup's status that the scheduler owns.

@@ -74,7 +74,7 @@ type refusal struct {
 // refuse records that a gang does not fit, and has it preempt others. The answer to another one like it holds for it,
 // too: that it does not fit, and that nobody can be preempted.
 func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (bool, error) {
-	if s.gangs.Waits(r.rank.Gang) {
+	if s.gangs.View(r.rank.Gang).Waits {
 		s.gangs.Tried(r.rank.Gang, r.tried)
 	} else {
 		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.gangs.Now())
@@ -110,7 +110,7 @@ func (s *simulator) answer(ctx context.Context, r *run) (*solve.Answer, error) {
 		return nil, err
 	}
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
-	request.Terse = s.gangs.Waits(r.rank.Gang) || r.asksForOne()
+	request.Terse = s.gangs.View(r.rank.Gang).Waits || r.asksForOne()
 	answer, err := solve.Solve(ctx, request)
 	if err == nil {
 		err = ctx.Err()

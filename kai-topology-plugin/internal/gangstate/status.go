@@ -14,21 +14,58 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// MostSeats is how many seats a PodGroup's status lists: an object must stay small enough to be stored.
+// MostSeats is how many seats, and reserved nodes, a PodGroup's status lists: an object must stay small enough to be
+// stored.
 const MostSeats = 2048
 
-// Seats returns what the status of a PodGroup says of the seats that are held for it: those that were alike together,
-// sorted.
-func (s *State) Seats(key gang.Key) (all []scheduling.SeatsStatus) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	seats := s.known(key).seats()
+// Status is what the status of a PodGroup says of what is known of its gang here.
+type Status struct {
+	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
+	Last *solve.Answer
+	// Claim is one whose volume the gang waits for before any pod is bound, the first by its name; empty if there is none.
+	Claim string
+	// Placement is how close together the last plan placed the gang; nil if there is none, it did not come true, or the
+	// gang prefers no level.
+	Placement *scheduling.PlacementStatus
+	// Seats are those that are held for successors of pods of the gang: those that were alike together, sorted.
+	Seats []scheduling.SeatsStatus
+	// Reservations are room that others have to leave to the gang.
+	Reservations []scheduling.ReservationStatus
+	// Repair is what is done about pods that the gang has lost, and Unplanned is set as long as nothing was planned for
+	// any gang.
+	Repair    Repair
+	Unplanned bool
+}
+
+// Status returns what the status of a PodGroup says of what is known of its gang.
+func (s *State) Status(podGroup *scheduling.PodGroup) Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.known(keyOf(podGroup))
+	status := Status{
+		Claim: s.unprovided(r), Seats: r.seatsStatus(), Reservations: r.reservationsStatus(), Unplanned: !s.repairsPlanned,
+	}
+	if r.last != nil {
+		status.Last = r.last.given
+	}
+	if r.placement.podGroup == podGroup.UID {
+		status.Placement = r.placement.how
+	}
+	if r.repairOf == podGroup.UID {
+		status.Repair = r.repair
+	}
+	return status
+}
+
+func (r *record) seatsStatus() (all []scheduling.SeatsStatus) {
+	seats := r.seats()
 	for _, seat := range seats[:min(len(seats), MostSeats)] {
 		one := statusOf(seat)
 		same := slices.IndexFunc(all, func(other scheduling.SeatsStatus) bool {
@@ -47,6 +84,35 @@ func (s *State) Seats(key gang.Key) (all []scheduling.SeatsStatus) {
 	slices.SortStableFunc(all, func(a, b scheduling.SeatsStatus) int { return cmp.Compare(a.SubGroup, b.SubGroup) })
 	return all
 }
+
+// reservationsStatus has, in a stable order, the nodes that are reserved because the gang is overdue, and those that
+// others leave. What is over within moments is not among them: a status that said so would come too late, and have to
+// be written twice.
+func (r *record) reservationsStatus() (all []scheduling.ReservationStatus) {
+	for _, v := range r.room((*reservation).isOverdue) {
+		all = append(all, scheduling.ReservationStatus{
+			Reason: scheduling.ReservationOvertaken, Nodes: first(v.nodes()),
+			Until: ptr.To(metav1.NewTime(v.until).Rfc3339Copy()),
+		})
+	}
+	if r.preempting != nil && len(r.preempting.room.pods) > 0 {
+		all = append(all, scheduling.ReservationStatus{
+			Reason: scheduling.ReservationPreempting, Nodes: first(r.preempting.room.nodes()),
+		})
+	}
+	return all
+}
+
+// nodes returns its nodes, sorted, each once for each pod.
+func (v *reservation) nodes() (nodes []string) {
+	for _, placement := range v.pods {
+		nodes = append(nodes, placement.Node)
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+func first(nodes []string) []string { return nodes[:min(len(nodes), MostSeats)] }
 
 func statusOf(seat *reservation) scheduling.SeatsStatus {
 	pod := seat.placement().Pod

@@ -1,0 +1,23 @@
+package gangstate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// The events of a test, each by a name of its own.
+
+func (s *State) added(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(nil, pod, now) }
+
+func (s *State) deleted(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(pod, nil, now) }
+
+func (s *State) groupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {
+	return s.PodGroupChanged(podGroup, nil, now)
+}
+
+func (s *State) nodeSeen(node *corev1.Node) Effects { return s.NodeChanged(node.Name, node) }
+
+func (s *State) nodeGone(name string) Effects { return s.NodeChanged(name, nil) }
