@@ -68,6 +68,13 @@ func (t *Tree) Mending(pods func(leaf *Group) int) *Tree {
 	return mending
 }
 
+// Requiring returns the tree in which one of its groups needs so many of its children.
+func (t *Tree) Requiring(group string, children int) *Tree {
+	requiring := t.copied()
+	requiring.groups[group].MinSubGroup = int32(children)
+	return requiring
+}
+
 // lower has a group that has pods need no more than it has. It reports whether the group has what it needs then.
 func (g *Group) lower(pods func(leaf *Group) int) (satisfied bool) {
 	switch {

@@ -126,17 +126,20 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) error {
 	var faults []error
 	var err error
-	if given.Verdict != scheduling.ReasonPlaced && turn.Mends && !turn.Held() {
+	placed := given.Verdict == scheduling.ReasonPlaced
+	mends := turn.Mends && !turn.Held() && (!placed || turn.Gang.Satisfied(gang.NoPending))
+	if mends {
 		mended := turn
 		mended.Gang = turn.Gang.Mending()
-		if faults, err = v.placement(ctx, mended, given.Assignments); err != nil {
+		faults, err := v.placement(ctx, mended, given.Assignments)
+		if err != nil {
 			return err
 		}
 		v.faulty(given.key(), faults)
 	}
 	switch {
-	case turn.Hold != nil:
-	case given.Verdict == scheduling.ReasonPlaced:
+	case turn.Hold != nil, placed && mends:
+	case placed:
 		faults, err = v.placement(ctx, turn, given.Assignments)
 	case given.Verdict == scheduling.ReasonInfeasible && !given.certified():
 		v.fault(given.key(),

@@ -206,11 +206,7 @@ func (g *Gang) Finishing() bool {
 }
 
 func (g *Gang) satisfiedBy(some, others []*corev1.Pod) bool {
-	counts := map[string]int{}
-	for _, pod := range slices.Concat(some, others) {
-		counts[LeafOf(pod)]++
-	}
-	return g.Tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return counts[leaf.Name] })
+	return podsIn(g.Tree, slices.Concat(some, others)).satisfy(g.Tree.Root)
 }
 
 // NoPending accepts no pending pod, so that Satisfied looks at the standing ones alone.
@@ -224,21 +220,11 @@ func (g *Gang) ForeignMessage() string { return foreignMessage(g.Foreign[0], len
 
 // StandingPods counts the standing pods of each group and of those below it, by the group's name.
 func (g *Gang) StandingPods() map[string]int {
-	return g.byGroup(g.Standing)
+	return podsIn(g.Tree, g.Standing)
 }
 
 // DonePods counts the pods of each group and of those below it that have done their work, by the group's name.
-func (g *Gang) DonePods() map[string]int { return g.byGroup(g.Done) }
-
-func (g *Gang) byGroup(pods []*corev1.Pod) map[string]int {
-	counts := map[string]int{}
-	for _, pod := range pods {
-		for group := g.Tree.Leaf(LeafOf(pod)); group != nil; group = group.Parent {
-			counts[group.Name]++
-		}
-	}
-	return counts
-}
+func (g *Gang) DonePods() map[string]int { return podsIn(g.Tree, g.Done) }
 
 // Losses names the leaves that have fewer pods on nodes than they need.
 func (g *Gang) Losses() string {

@@ -1,6 +1,8 @@
 package gang
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/shared/podgrouptree"
@@ -18,26 +20,56 @@ func (g *Gang) Leftovers() []*podgrouptree.Group {
 
 // Leftovers is the same of a tree and the pods that stand.
 func Leftovers(tree *podgrouptree.Tree, standing []*corev1.Pod) (groups []*podgrouptree.Group) {
-	counts := map[string]int{}
-	for _, pod := range standing {
-		for group := tree.Leaf(LeafOf(pod)); group != nil; group = group.Parent {
-			counts[group.Name]++
-		}
-	}
-	satisfied := func(group *podgrouptree.Group) bool {
-		return group.Satisfied(func(leaf *podgrouptree.Group) int { return counts[leaf.Name] })
-	}
+	counts := podsIn(tree, standing)
 	for _, group := range tree.Groups() {
-		if group.Parent != nil && counts[group.Name] > 0 && !satisfied(group) && within(group.Parent, satisfied) {
+		if group.Parent != nil && counts[group.Name] > 0 && !counts.satisfy(group) && counts.satisfyWithin(group.Parent) {
 			groups = append(groups, group)
 		}
 	}
 	return groups
 }
 
-// within reports whether a group and all around it are satisfied.
-func within(group *podgrouptree.Group, satisfied func(*podgrouptree.Group) bool) bool {
-	return group == nil || satisfied(group) && within(group.Parent, satisfied)
+// Raised returns the gang, which has all that it needs, as ones that need one group more than they have: for each group
+// of which a child lacks pods that wait. A gang of which pods have done their work is coming to its end, and has none.
+func (g *Gang) Raised() (raised []*Gang) {
+	if g.Tree == nil || len(g.Done) > 0 {
+		return nil
+	}
+	have, all := podsIn(g.Tree, g.Standing), podsIn(g.Tree, slices.Concat(g.Standing, g.Pending))
+	for _, group := range g.Tree.Groups() {
+		lacks := func(child *podgrouptree.Group) bool { return !have.satisfy(child) }
+		waits := func(child *podgrouptree.Group) bool { return lacks(child) && all.satisfy(child) }
+		if !have.satisfyWithin(group) || !slices.ContainsFunc(group.Children, waits) {
+			continue
+		}
+		one := *g
+		one.Tree = g.Tree.Requiring(group.Name, len(slices.DeleteFunc(slices.Clone(group.Children), lacks))+1)
+		raised = append(raised, &one)
+	}
+	return raised
+}
+
+// counts are the pods of each group and of those below it, by the group's name.
+type counts map[string]int
+
+func podsIn(tree *podgrouptree.Tree, pods []*corev1.Pod) counts {
+	counts := counts{}
+	for _, pod := range pods {
+		for group := tree.Leaf(LeafOf(pod)); group != nil; group = group.Parent {
+			counts[group.Name]++
+		}
+	}
+	return counts
+}
+
+// satisfy reports whether a group has what it needs.
+func (c counts) satisfy(group *podgrouptree.Group) bool {
+	return group.Satisfied(func(leaf *podgrouptree.Group) int { return c[leaf.Name] })
+}
+
+// satisfyWithin reports whether a group and all around it have what they need.
+func (c counts) satisfyWithin(group *podgrouptree.Group) bool {
+	return group == nil || c.satisfy(group) && c.satisfyWithin(group.Parent)
 }
 
 // Within reports whether a leaf is a group of the tree, or below it.

@@ -19,17 +19,16 @@ func HasStarted(podGroup *scheduling.PodGroup) bool {
 		(condition.Status == metav1.ConditionTrue || condition.Reason == scheduling.ReasonBelowMinimum)
 }
 
-// Mends reports whether the gang has lost pods that it needs, and goes on without them.
+// Mends reports whether the gang, or a group that it can do without, has lost pods that it needs, and goes on without
+// them.
 func (g *Gang) Mends() bool {
-	return g.Tree != nil && len(g.Standing) > 0 && HasStarted(g.PodGroup) && !g.Satisfied(NoPending)
+	return g.Tree != nil && len(g.Standing) > 0 && HasStarted(g.PodGroup) &&
+		(!g.Satisfied(NoPending) || len(g.Leftovers()) > 0)
 }
 
 // Mending returns the gang as one that needs no more than what stands of it.
 func (g *Gang) Mending() *Gang {
-	counts := map[string]int{}
-	for _, pod := range g.Standing {
-		counts[LeafOf(pod)]++
-	}
+	counts := podsIn(g.Tree, g.Standing)
 	mending := *g
 	mending.Tree = g.Tree.Mending(func(leaf *podgrouptree.Group) int { return counts[leaf.Name] })
 	return &mending

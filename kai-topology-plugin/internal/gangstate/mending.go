@@ -7,7 +7,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 )
 
-// Mends reports whether a gang that stands below its minimum is to be mended as far as possible now.
+// Mends reports whether a gang that stands, and lacks pods, is to be mended as far as possible now.
 func (s *State) Mends(key gang.Key, now time.Time) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -17,7 +17,7 @@ func (s *State) Mends(key gang.Key, now time.Time) bool {
 // mends is Mends. A gang that is about to leave where it stands, because it is moved, or stopped for good or for
 // others, is not mended there; nor is one for which others leave: all its pods have room then.
 func (s *State) mends(r *record, now time.Time) bool {
-	return r.podGroup != nil && r.begun && gang.HasStarted(r.podGroup) && !staleness.Stops(r.podGroup, now) &&
+	return r.podGroup != nil && gang.HasStarted(r.podGroup) && !staleness.StopsAny(r.podGroup, now) &&
 		r.preempting == nil && !r.moves() && !s.leavesForOthers(r)
 }
 

@@ -306,7 +306,7 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	if held == nil {
 		held = r.members.Incomplete(tree)
 	}
-	if held != nil && held.Lacks && s.mends(r, now) {
+	if held != nil && held.Lacks && r.begun && s.mends(r, now) {
 		held = nil
 	}
 	switch {

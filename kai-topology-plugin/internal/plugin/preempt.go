@@ -11,16 +11,45 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which
-// that was decided; the others of the gang share the answer.
+// wanted is room that others can leave for.
+type wanted struct {
+	// gangs are the gang that asks, in the ways in which it can be given more. The first one that is helped is.
+	gangs []*gang.Gang
+	// among returns who can be asked to leave.
+	among func(gang.Rank, []fwk.NodeInfo, preemption.PodGroups, preemption.Budgets) (*preemption.Candidates, error)
+}
+
+// maxRaised is for how many groups that a gang can do without room is looked for in one scheduling cycle.
+const maxRaised = 4
+
+// wants says what others can leave for, once a gang was given an answer without nodes: for all of a gang that does not
+// fit, and for a group that it can do without if it has the others.
+func (r *request) wants(answer *solve.Answer) wanted {
+	switch {
+	case answer == nil || answer.Overtaking:
+		return wanted{}
+	case refused(answer):
+		return wanted{[]*gang.Gang{r.Gang}, preemption.CandidatesFor}
+	case answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) == 0:
+		raised := r.Raised()
+		return wanted{raised[:min(len(raised), maxRaised)], preemption.LeftoversBelow}
+	default:
+		return wanted{}
+	}
+}
+
+// makeRoom looks for others who can leave, once the gang of a pod was found not to fit, or to have no room for more. It
+// is for the pod for which that was decided; the others of the gang share the answer.
 //
 // Everything is decided before anything is written, and each step that follows can be the last one of this process:
 // first the pods of the gang get their future nodes, then the victims are deleted. Whoever schedules next finds the
@@ -29,14 +58,18 @@ import (
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	key, _ := p.lister.KeyOf(pod)
 	known := p.gangs.View(key)
-	if known.AskedBy != pod.UID || !refused(known.Last) || known.Last.Overtaking {
+	if known.AskedBy != pod.UID {
 		return nil
 	}
 	asked, held, err := p.read(key, pod, nil)
 	if err != nil || held != nil || asked.lacks != nil {
 		return err
 	}
-	if p.gangs.ReservesBelow(asked.Rank()) {
+	wants := asked.wants(known.Last)
+	if len(wants.gangs) == 0 {
+		return nil
+	}
+	if refused(known.Last) && p.gangs.ReservesBelow(asked.Rank()) {
 		// Room that is reserved now is used, a moment later, by those who can be asked to leave.
 		p.gangs.TurnAway(pod)
 	}
@@ -48,41 +81,11 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	if !may {
 		return nil
 	}
-	return p.preempt(ctx, asked)
+	return p.preempt(ctx, asked, wants)
 }
 
-func (p *Plugin) preempt(ctx context.Context, asked *request) error {
-	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	var err error
-	if asked.nodes, err = nodes.List(); err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	budgets, err := budgetsOf(p.pdbs)
-	if err != nil {
-		return err
-	}
-	candidates, err := preemption.CandidatesFor(asked.Rank(), asked.nodes, p.lister.PodGroup, budgets)
-	if err != nil {
-		return err
-	}
-	if candidates.Empty() {
-		p.effects.do(p.gangs.EndPreemption(asked.Key()))
-		return nil
-	}
-	request, _, err := p.reader.ask(asked.Gang, asked.nodes)
-	if err != nil {
-		return err
-	}
-	choice, err := preemption.Find(ctx, preemption.Request{
-		Request: request.Keeping(), Snapshot: nodes, Candidates: candidates,
-		Decide: func() (*solve.Answer, error) {
-			without, _, err := p.reader.ask(asked.Gang, asked.nodes)
-			if err != nil {
-				return nil, err
-			}
-			return solve.Solve(ctx, without)
-		},
-	})
+func (p *Plugin) preempt(ctx context.Context, asked *request, wants wanted) error {
+	choice, err := p.choose(ctx, asked, wants)
 	if err != nil {
 		return fmt.Errorf("looking for room for gang %s: %w", asked.Key(), err)
 	}
@@ -97,6 +100,54 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	}
 	p.clear(ctx, asked, choice)
 	return nil
+}
+
+// choose returns who leaves for a gang, which is the one of those wanted that is helped by it then; nil if none is.
+func (p *Plugin) choose(ctx context.Context, asked *request, wants wanted) (*preemption.Choice, error) {
+	nodes := p.handle.SnapshotSharedLister().NodeInfos()
+	var err error
+	if asked.nodes, err = nodes.List(); err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	budgets, err := budgetsOf(p.pdbs)
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := wants.among(asked.Rank(), asked.nodes, p.seated, budgets)
+	if err != nil || candidates.Empty() {
+		return nil, err
+	}
+	for _, asked.Gang = range wants.gangs {
+		request, _, err := p.reader.ask(asked.Gang, asked.nodes)
+		if err != nil {
+			return nil, err
+		}
+		choice, err := preemption.Find(ctx, preemption.Request{
+			Request: request.Keeping(), Snapshot: nodes, Candidates: candidates,
+			Decide: func() (*solve.Answer, error) {
+				without, _, err := p.reader.ask(asked.Gang, asked.nodes)
+				if err != nil {
+					return nil, err
+				}
+				return solve.Solve(ctx, without)
+			},
+		})
+		if choice != nil || err != nil {
+			return choice, err
+		}
+	}
+	return nil, nil
+}
+
+// seated returns a PodGroup with the seats that are held for it now, which its status says a moment later.
+func (p *Plugin) seated(key gang.Key) (*scheduling.PodGroup, error) {
+	podGroup, err := p.lister.PodGroup(key)
+	if err != nil {
+		return nil, err
+	}
+	seated := *podGroup
+	seated.Status.Seats = p.gangs.Status(podGroup).Seats
+	return &seated, nil
 }
 
 func budgetsOf(pdbs policylisters.PodDisruptionBudgetLister) (preemption.Budgets, error) {

@@ -195,7 +195,7 @@ func TestNobodyLeavesForAGangThatIsGone(t *testing.T) {
 		return err != nil && bench.plugin.lister.IsGone(pods[4]) && bench.plugin.lister.IsGone(pods[5])
 	})
 	bench.activator.reset()
-	if err := bench.plugin.preempt(t.Context(), asked); err != nil {
+	if err := bench.plugin.preempt(t.Context(), asked, wanted{[]*gang.Gang{asked.Gang}, preemption.CandidatesFor}); err != nil {
 		t.Fatal(err)
 	}
 	kept := bench.plugin.gangs.Reserved(gang.Rank{Priority: math.MinInt32}, nil).Room

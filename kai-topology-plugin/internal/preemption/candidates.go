@@ -47,26 +47,14 @@ func CandidatesAmong(
 	rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets, mayLeave func(pods []*corev1.Pod) bool,
 ) (*Candidates, error) {
 	c := &Candidates{budgets: budgets, below: rank.Priority}
-	gangs := map[gang.Key][]*corev1.Pod{}
 	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
 		if len(pods) > 0 && mayLeave(pods) && workload.mayLeaveFor(rank.Priority) {
 			c.add(key, workload, pods)
 		}
 	}
-	for _, node := range nodes {
-		for _, info := range node.GetPods() {
-			pod := info.GetPod()
-			key, member := gang.KeyOf(pod)
-			switch {
-			case pod.DeletionTimestamp != nil:
-				c.leaving = append(c.leaving, pod)
-			case member && key == rank.Gang:
-			case member:
-				gangs[key] = append(gangs[key], pod)
-			default:
-				add(gang.Key{}, Workload{Priority: kubeframework.Priority(pod)}, []*corev1.Pod{pod})
-			}
-		}
+	gangs, plain := c.standing(nodes, rank.Gang)
+	for _, pod := range plain {
+		add(gang.Key{}, Workload{Priority: kubeframework.Priority(pod)}, []*corev1.Pod{pod})
 	}
 	for key, pods := range gangs {
 		workload, err := podGroups.WorkloadOf(key, pods)
@@ -76,9 +64,29 @@ func CandidatesAmong(
 		useful, left := workload.leftovers(pods)
 		add(key, workload, useful)
 		for _, pods := range left {
-			useless := Workload{Protected: workload.Protected, Priority: math.MinInt32}
 			if workload.Priority <= rank.Priority {
-				add(key, useless, pods)
+				add(key, workload.useless(), pods)
+			}
+		}
+	}
+	return c, c.sort()
+}
+
+// LeftoversBelow returns who can be asked to leave the nodes for a group that a gang can do without: what is of no use
+// to gangs that rank lower. Of two gangs that wait for each other's leftovers, one gives way.
+func LeftoversBelow(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
+	c := &Candidates{budgets: budgets, below: rank.Priority}
+	gangs, _ := c.standing(nodes, rank.Gang)
+	for key, pods := range gangs {
+		workload, err := podGroups.WorkloadOf(key, pods)
+		if err != nil {
+			return nil, err
+		}
+		_, left := workload.leftovers(pods)
+		below := rank.Compare(gang.Rank{Priority: workload.Priority, Since: workload.created, Gang: key}) < 0
+		for _, pods := range left {
+			if below && !workload.Protected {
+				c.add(key, workload.useless(), pods)
 			}
 		}
 	}
@@ -88,37 +96,60 @@ func CandidatesAmong(
 // CandidatesOf returns pods of some gangs, of whatever priority, as if each gang could be asked to leave as a whole.
 func CandidatesOf(gangs sets.Set[gang.Key], nodes []fwk.NodeInfo) (*Candidates, error) {
 	c := &Candidates{below: math.MaxInt32}
-	pods := map[gang.Key][]*corev1.Pod{}
-	for _, node := range nodes {
-		for _, info := range node.GetPods() {
-			pod := info.GetPod()
-			switch key, _ := gang.KeyOf(pod); {
-			case pod.DeletionTimestamp != nil:
-				c.leaving = append(c.leaving, pod)
-			case gangs.Has(key):
-				pods[key] = append(pods[key], pod)
-			}
+	standing, _ := c.standing(nodes, gang.Key{})
+	for key, pods := range standing {
+		if gangs.Has(key) {
+			c.add(key, Workload{Gang: true}, pods)
 		}
-	}
-	for key, standing := range pods {
-		c.add(key, Workload{Gang: true}, standing)
 	}
 	return c, c.sort()
 }
 
-// leftovers tells apart the pods of a gang that are of no use, by group: those of groups that are given back. Others
-// have successors that may take their place within moments, as long as seats are held for these.
+// standing returns the pods on nodes: those of each gang but the one that asks, and those without a gang. Pods that are
+// leaving are set apart.
+func (c *Candidates) standing(
+	nodes []fwk.NodeInfo, asking gang.Key,
+) (gangs map[gang.Key][]*corev1.Pod, plain []*corev1.Pod) {
+	gangs = map[gang.Key][]*corev1.Pod{}
+	for _, node := range nodes {
+		for _, info := range node.GetPods() {
+			pod := info.GetPod()
+			key, member := gang.KeyOf(pod)
+			switch {
+			case pod.DeletionTimestamp != nil:
+				c.leaving = append(c.leaving, pod)
+			case member && key != asking:
+				gangs[key] = append(gangs[key], pod)
+			case !member:
+				plain = append(plain, pod)
+			}
+		}
+	}
+	return gangs, plain
+}
+
+// leftovers tells apart the pods of a gang that are of no use, by group: those of groups that are given back. A group
+// has successors that may take their place within moments, as long as a seat in it is held for one.
 func (w *Workload) leftovers(pods []*corev1.Pod) (useful []*corev1.Pod, useless [][]*corev1.Pod) {
-	if w.Tree == nil || w.seated {
+	if w.Tree == nil {
 		return pods, nil
 	}
 	useful = slices.Clone(pods)
 	for _, group := range gang.Leftovers(w.Tree, pods) {
-		in := func(pod *corev1.Pod) bool { return gang.Within(w.Tree, group.Name, gang.LeafOf(pod)) }
+		within := func(leaf string) bool { return gang.Within(w.Tree, group.Name, leaf) }
+		if slices.ContainsFunc(w.seats, within) {
+			continue
+		}
+		in := func(pod *corev1.Pod) bool { return within(gang.LeafOf(pod)) }
 		useless = append(useless, slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !in(pod) }))
 		useful = slices.DeleteFunc(useful, in)
 	}
 	return useful, useless
+}
+
+// useless is a group of the gang that is given back: no pod of it costs anything.
+func (w *Workload) useless() Workload {
+	return Workload{Protected: w.Protected, Priority: math.MinInt32}
 }
 
 // WorkloadOf returns a gang of which pods stand, at least one, without its Pods.
@@ -136,7 +167,10 @@ func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, er
 	}
 	workload.Protected = podGroup.Spec.Preemptibility == scheduling.NonPreemptible
 	workload.Tree, _ = gang.Read(podGroup, nil)
-	workload.seated = len(podGroup.Status.Seats) > 0
+	workload.created = podGroup.CreationTimestamp.Time
+	for _, held := range podGroup.Status.Seats {
+		workload.seats = append(workload.seats, held.SubGroup)
+	}
 	return workload, nil
 }
 

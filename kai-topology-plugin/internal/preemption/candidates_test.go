@@ -3,6 +3,7 @@ package preemption_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -93,26 +94,70 @@ func TestWhoCanBeAskedToLeave(t *testing.T) {
 func TestLeftoversLeaveForWhoeverIsNotBelowThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		priority int32
-		seated   bool
+		seated   string
 		leaf     string
 		empty    bool
 	}{
-		"for the same priority":             {priority: 5, leaf: "b"},
-		"not for a lower one":               {priority: 4, leaf: "b", empty: true},
-		"not while its seat is held":        {priority: 5, leaf: "b", seated: true, empty: true},
-		"but not what the gang cannot miss": {priority: 5, leaf: "a", empty: true},
+		"for the same priority":              {priority: 5, leaf: "b"},
+		"not for a lower one":                {priority: 4, leaf: "b", empty: true},
+		"not while its seat is held":         {priority: 5, leaf: "b", seated: "b", empty: true},
+		"while another group's seat is held": {priority: 5, leaf: "b", seated: "a"},
+		"but not what the gang cannot miss":  {priority: 5, leaf: "a", empty: true},
 	} {
 		group := groupOf("gang", "")
 		group.Spec = scheduling.PodGroupSpec{MinSubGroup: ptr.To[int32](1), SubGroups: []scheduling.SubGroup{
 			{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](2)},
 		}}
-		if c.seated {
-			group.Status.Seats = []scheduling.SeatsStatus{{SubGroup: "b", Nodes: []string{"n"}}}
+		if c.seated != "" {
+			group.Status.Seats = []scheduling.SeatsStatus{{SubGroup: c.seated, Nodes: []string{"n"}}}
 		}
 		core, left := podOn("core", "gang", 5), podOn("left", "gang", 5)
 		core.Labels[kai.LabelSubGroupName], left.Labels[kai.LabelSubGroupName] = "a", c.leaf
 		found, err := preemption.CandidatesFor(gang.Rank{Priority: c.priority}, nodeWith(core, left), reader(group),
 			preemption.Budgets{})
+		if err != nil || found.Empty() != c.empty {
+			t.Errorf("%s: nobody leaves: %t, want %t, error %v", name, found.Empty(), c.empty, err)
+		}
+	}
+}
+
+// For a group that a gang can do without only leftovers leave, and only those of gangs that rank lower.
+func TestOnlyLeftoversOfLowerRanksLeaveForAGroupThatAGangCanDoWithout(t *testing.T) {
+	asking := gang.Rank{Priority: 5, Since: time.Unix(100, 0), Gang: gang.Key{Namespace: "ns", Name: "asking"}}
+	for name, c := range map[string]struct {
+		name     string
+		priority int32
+		created  int64
+		core     bool
+		spared   bool
+		empty    bool
+	}{
+		"of a younger gang":              {name: "a", priority: 5, created: 101, core: true},
+		"of a lower priority":            {name: "a", priority: 4, created: 99, core: true},
+		"of a gang with a later name":    {name: "b", priority: 5, created: 100, core: true},
+		"not of one with an earlier":     {name: "a", priority: 5, created: 100, core: true, empty: true},
+		"not of an older gang":           {name: "b", priority: 5, created: 99, core: true, empty: true},
+		"not of a higher priority":       {name: "b", priority: 6, created: 101, core: true, empty: true},
+		"not of the gang itself":         {name: "asking", priority: 5, created: 100, core: true, empty: true},
+		"not of one that is spared":      {name: "b", priority: 4, created: 101, core: true, spared: true, empty: true},
+		"not what another gang can miss": {name: "b", priority: 4, created: 101, empty: true},
+	} {
+		group := groupOf(c.name, "")
+		if c.spared {
+			group.Spec.Preemptibility = scheduling.NonPreemptible
+		}
+		group.CreationTimestamp = metav1.Unix(c.created, 0)
+		group.Spec.MinMember, group.Spec.MinSubGroup = nil, ptr.To[int32](1)
+		group.Spec.SubGroups = []scheduling.SubGroup{
+			{Name: "core", MinMember: ptr.To[int32](1)}, {Name: "more", MinMember: ptr.To[int32](2)},
+		}
+		pods := []*corev1.Pod{podOn("left", c.name, c.priority), podOn("plain", "", 1)}
+		pods[0].Labels[kai.LabelSubGroupName] = "more"
+		if c.core {
+			pods = append(pods, podOn("core", c.name, c.priority))
+			pods[2].Labels[kai.LabelSubGroupName] = "core"
+		}
+		found, err := preemption.LeftoversBelow(asking, nodeWith(pods...), reader(group), preemption.Budgets{})
 		if err != nil || found.Empty() != c.empty {
 			t.Errorf("%s: nobody leaves: %t, want %t, error %v", name, found.Empty(), c.empty, err)
 		}

@@ -18,8 +18,10 @@ type Workload struct {
 	Priority int32
 	// Protected workloads never leave.
 	Protected bool
-	// seated is set if seats are held for successors of its pods.
-	seated bool
+	// created is when the PodGroup of a gang was, and seats are the leaves in which seats are held for successors of its
+	// pods.
+	created time.Time
+	seats   []string
 	// Pods are those that stand, all of them, in any stable order.
 	Pods []Pod
 

@@ -36,6 +36,16 @@ func Leftovers(podGroup *scheduling.PodGroup) map[string]time.Time {
 	return deadlines
 }
 
+// StopsAny reports whether a gang, or any group of it, is stopped for good where it stands.
+func StopsAny(podGroup *scheduling.PodGroup, now time.Time) bool {
+	for _, deadline := range Leftovers(podGroup) {
+		if !deadline.After(now) {
+			return true
+		}
+	}
+	return Stops(podGroup, now)
+}
+
 // Stops reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its room
 // goes to others.
 func Stops(podGroup *scheduling.PodGroup, now time.Time) bool {

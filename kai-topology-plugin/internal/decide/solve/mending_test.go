@@ -55,6 +55,32 @@ func TestAGangThatStandsIsMendedAsFarAsPossible(t *testing.T) {
 	}
 }
 
+// Of a gang that needs one of its subgroups, another one has lost pods. What is left of it is of no use, and goes on
+// with those that have a place; one of which nothing is left begins as a whole.
+func TestAGroupThatTheGangCanDoWithoutIsMended(t *testing.T) {
+	podGroup := stood(groups(nil, scheduling.PodGroupSpec{MinSubGroup: ptr.To[int32](1), SubGroups: []scheduling.SubGroup{
+		{Name: "core", MinMember: ptr.To[int32](1)}, {Name: "more", MinMember: ptr.To[int32](3)},
+	}}))
+	core, left := members("core", 1, on("r0-0")), members("more", 1, on("r0-1"))
+	for name, c := range map[string]struct {
+		room   int
+		pods   []*corev1.Pod
+		placed int
+	}{
+		"by one of two":       {3, slices.Concat(core, left, members("again", 2, of("more"))), 1},
+		"by both":             {4, slices.Concat(core, left, members("again", 2, of("more"))), 2},
+		"with one to be made": {3, slices.Concat(core, left, members("again", 1, of("more"))), 1},
+		"not from nothing":    {3, slices.Concat(core, members("again", 3, of("more"))), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, answer := decide(t, racksOf(c.room), podGroup, c.pods)
+			if answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) != c.placed {
+				t.Errorf("%s with %v: %s", answer.Verdict, answer.Nodes, answer.Message)
+			}
+		})
+	}
+}
+
 // Of two pairs that must each stand in one rack, one has lost a pod that has no place, and the other one both. This
 // one is begun anew as a whole: a pod alone would hold the other one to a rack without room for it.
 func TestAPairThatLostBothPodsIsBegunAsAWhole(t *testing.T) {

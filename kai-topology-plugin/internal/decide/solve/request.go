@@ -29,8 +29,8 @@ type Request struct {
 	// Overdue is room that is reserved for gangs which the gang would overtake once too often, and Note says so.
 	Overdue clusterview.Reserved
 	Note    string
-	// Mends is set for a gang that stands and is to be mended as far as possible: if it cannot have all that it needs,
-	// the answer says so, and has the Nodes of those pods that can be placed all the same.
+	// Mends is set for a gang that stands and is to be mended as far as possible: if it, or a group of it, cannot have
+	// all that it needs, the answer says so, and has the Nodes of those pods that can be placed all the same.
 	Mends bool
 	// Lacks holds a gang that Mends of which pods are yet to be made.
 	Lacks *gang.Hold

@@ -35,7 +35,7 @@ func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
 	} else {
 		answer, err = keeping(ctx, request)
 	}
-	if err == nil && request.Mends && answer.Verdict != scheduling.ReasonPlaced {
+	if err == nil && request.Mends && (answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) == 0) {
 		answer, err = mend(ctx, request, answer)
 	}
 	return answer, err
@@ -74,7 +74,7 @@ func solve(ctx context.Context, request Request) (*Answer, error) {
 	return answer, err
 }
 
-// mend adds to a refusal the nodes of those pods that can be placed beside the others.
+// mend adds to an answer without nodes those of the pods that can be placed beside the others.
 func mend(ctx context.Context, request Request, refusal *Answer) (*Answer, error) {
 	request.Gang, request.Unproved = request.Gang.Mending(), true
 	found, err := keeping(ctx, request)
