@@ -616,7 +616,7 @@ func (s *scheduler) checkTurn(ahead gang.Key, other gang.Rank, room int64) {
 // one; and then of the first name.
 func (s *scheduler) hasTurnBefore(one, other gang.Rank) bool {
 	moves := func(rank gang.Rank) int {
-		seats, _ := s.state.MoveSeats(rank.Gang)
+		seats, _ := s.state.moveSeats(rank.Gang)
 		return min(1, len(seats))
 	}
 	begun := func(rank gang.Rank) int {

@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/repairpolicy"
 )
 
 // Repair is what is done about pods that a gang has lost. The zero value is nothing.
@@ -26,12 +28,116 @@ func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
 	return max(holdOf(podGroup), SeatHold)
 }
 
-// Move is where pods of a gang are to go, those that stand and those that it has lost.
+// Move is what is moved of a gang: where pods of it are to go, those that stand and those that it has lost.
 type Move struct {
+	// Seats are held, or are to be, by node, the first of them until Until.
 	Seats []Placement
 	Until time.Time
-	// Began is the state of things when it was decided.
+	// Began is the state of things when the move was decided.
 	Began Moment
+	Progress
+}
+
+// Step is how far a move has come.
+type Step int
+
+const (
+	// MoveTold: there is none, or it is that of an earlier process, of which no more is known than the seats.
+	MoveTold Step = iota
+	// MoveHeld: its seats are held, and no pod has been evicted.
+	MoveHeld
+	// MoveEvicts: pods that are to leave are being evicted.
+	MoveEvicts
+	// MoveMade: all of them have been.
+	MoveMade
+)
+
+// Progress is how far the move of the gang of a PodGroup has come.
+type Progress struct {
+	Step Step
+	// What says what moves, Leaving are the pods that are to be evicted, and Planned is how many seats the move has.
+	What    string
+	Leaving []*corev1.Pod
+	Planned int
+	// Evicted counts the pods that were evicted.
+	Evicted int
+	// Rest is until when the gang is left alone.
+	Rest Respite
+
+	podGroup types.UID
+}
+
+// Respite is until when a gang is left alone, unless its policy changes.
+type Respite struct {
+	Until time.Time
+	Of    repairpolicy.Policy
+}
+
+// Rests reports whether a gang of some policy is left alone.
+func (r Respite) Rests(policy repairpolicy.Policy, now time.Time) bool {
+	return r.Of == policy && now.Before(r.Until)
+}
+
+// Decided is for a move whose seats are held as they were decided, or are to be.
+func (p Progress) Decided(what string, leaving []*corev1.Pod, seats int) Progress {
+	p.What, p.Leaving, p.Planned, p.Step = what, leaving, seats, max(p.Step, MoveHeld)
+	return p
+}
+
+// Evicts is for a move of which the status tells: the pods may leave.
+func (p Progress) Evicts() Progress {
+	p.Step = max(p.Step, MoveEvicts)
+	return p
+}
+
+// Moved is for one more pod that was evicted.
+func (p Progress) Moved() Progress {
+	p.Evicted++
+	return p
+}
+
+// Made is for a move of which all pods were evicted. The gang need not be left alone any more.
+func (p Progress) Made() Progress {
+	p.Step, p.Rest = MoveMade, Respite{}
+	return p
+}
+
+// Over is for a move that has ended.
+func (p Progress) Over() Progress { return Progress{Rest: p.Rest, podGroup: p.podGroup} }
+
+// Rested leaves the gang alone for some time.
+func (p Progress) Rested(rest Respite) Progress {
+	p.Rest = rest
+	return p
+}
+
+// MoveOf returns the move of the gang of a PodGroup. One that has lost its seats before pods were evicted is none.
+func (s *State) MoveOf(podGroup *scheduling.PodGroup) (move Move) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r := s.known(keyOf(podGroup))
+	for _, seat := range r.room((*reservation).isMoving) {
+		move.Seats = append(move.Seats, seat.placement())
+		if move.Until.IsZero() || seat.until.Before(move.Until) {
+			move.Until = seat.until
+		}
+	}
+	slices.SortFunc(move.Seats, func(a, b Placement) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	if r.isOf(podGroup.UID) {
+		move.Progress = r.progress
+	}
+	if len(move.Seats) == 0 && move.Step != MoveEvicts {
+		move.Progress = move.Over()
+	}
+	move.podGroup = podGroup.UID
+	return move
+}
+
+// isOf reports whether the gang has the PodGroup of some UID.
+func (r *record) isOf(podGroup types.UID) bool {
+	return r.podGroup != nil && r.podGroup.UID == podGroup
 }
 
 // HoldMove holds the seats of a move in place of those that were held for one of the gang before. It does nothing for
@@ -43,6 +149,7 @@ func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 			return
 		}
 		s.dropMove(e, r)
+		r.progress = move.Progress
 		for _, one := range move.Seats {
 			if !s.takes(one.Node, one.Pod) || s.vacatedSince(move.Began, one.Node) {
 				continue // Since it was decided. It is decided anew when it turns out that seats are missing.
@@ -51,6 +158,15 @@ func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 		}
 		e.again(move.Until.Sub(now))
 		e.writeStatus(key)
+	})
+}
+
+// Proceed records how far the move of a gang has come, unless the gang has another PodGroup by now.
+func (s *State) Proceed(key gang.Key, progress Progress) {
+	s.change(key, func(r *record, _ *Effects) {
+		if r.isOf(progress.podGroup) {
+			r.progress = progress
+		}
 	})
 }
 
@@ -99,6 +215,7 @@ func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
 // EndMove gives up the seats of a move.
 func (s *State) EndMove(key gang.Key, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
+		r.progress = r.progress.Over()
 		s.dropMove(e, r)
 		s.mendAnew(e, r, now)
 	})
@@ -106,22 +223,6 @@ func (s *State) EndMove(key gang.Key, now time.Time) Effects {
 
 func (s *State) dropMove(e *Effects, r *record) {
 	s.dropSeats(e, r, metrics.SeatNotNeeded, (*reservation).isMoving)
-}
-
-// MoveSeats returns the seats that are held for a move of a gang, by node, and when the first of them ends.
-func (s *State) MoveSeats(key gang.Key) (seats []Placement, until time.Time) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, seat := range s.known(key).room((*reservation).isMoving) {
-		seats = append(seats, seat.placement())
-		if until.IsZero() || seat.until.Before(until) {
-			until = seat.until
-		}
-	}
-	slices.SortFunc(seats, func(a, b Placement) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod.UID, b.Pod.UID))
-	})
-	return seats, until
 }
 
 // moves reports whether seats are held for a move of the gang.
@@ -148,10 +249,7 @@ func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
 			continue
 		}
 		before := r.repair
-		if r.repairOf != r.podGroup.UID {
-			before = Repair{}
-		}
-		r.repair, r.repairOf = round[key], r.podGroup.UID
+		r.repair = round[key]
 		// What the first round says of none may still stand in its status, as an earlier process wrote it.
 		stale := first &&
 			meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil

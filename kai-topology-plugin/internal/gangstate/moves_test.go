@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,7 +45,7 @@ func movedGroup() *scheduling.PodGroup {
 // seatsIn is where seats are held for a move, by the pods for which they are.
 func seatsIn(state *State, key gang.Key) map[string]string {
 	found := map[string]string{}
-	seats, _ := state.MoveSeats(key)
+	seats, _ := state.moveSeats(key)
 	for _, seat := range seats {
 		found[seat.Pod.Name] = seat.Node
 	}
@@ -214,7 +215,7 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 		after.PodGroupChanged(nil, written, start)
 		after.added(stands, start)
 		after.Opened(start)
-		if seats, until := after.MoveSeats(mine); len(seats) != want || want > 0 && !until.Equal(start.Add(time.Minute)) {
+		if seats, until := after.moveSeats(mine); len(seats) != want || want > 0 && !until.Equal(start.Add(time.Minute)) {
 			t.Errorf("%s: %d seats until %s, want %d", reason, len(seats), until, want)
 		}
 	}
@@ -241,13 +242,13 @@ func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
 	standby.PodGroupChanged(movedGroup(), written, later)
 	for range 2 {
 		standby.Leads(later)
-		if seats, until := standby.MoveSeats(mine); len(seats) != 2 || !until.Equal(later.Add(time.Minute)) {
+		if seats, until := standby.moveSeats(mine); len(seats) != 2 || !until.Equal(later.Add(time.Minute)) {
 			t.Errorf("%d seats until %s", len(seats), until)
 		}
 	}
 	standby.PodGroupChanged(written, movedGroup(), later)
 	standby.Leads(later)
-	if seats, _ := standby.MoveSeats(mine); len(seats) > 0 {
+	if seats, _ := standby.moveSeats(mine); len(seats) > 0 {
 		t.Errorf("%d seats of a move that is over", len(seats))
 	}
 }
@@ -332,5 +333,65 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 	next.PodGroupChanged(nil, podGroup, start)
 	if effects := next.RepairsPlanned(nil); len(effects.WriteStatus) != 1 {
 		t.Errorf("%v are written in the first round", effects.WriteStatus)
+	}
+}
+
+// What is known of a move is of the PodGroup for which it was decided, and of no other of its name.
+func TestAMoveEndsWithItsPodGroup(t *testing.T) {
+	state, _ := moved(t)
+	podGroup, rest := movedGroup(), Respite{Until: start.Add(time.Hour)}
+	evicts := state.MoveOf(podGroup).Decided("a group", nil, 1).Evicts().Moved().Rested(rest)
+	known := func() Progress { return state.MoveOf(podGroup).Progress }
+	state.Proceed(mine, evicts)
+	if diff := cmp.Diff(evicts, known(), cmpopts.IgnoreUnexported(Progress{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	namesake := movedGroup()
+	namesake.UID = "another"
+	state.PodGroupChanged(podGroup, namesake, start)
+	state.Proceed(mine, evicts)
+	if namesakes := state.MoveOf(namesake); namesakes.Step != MoveTold || namesakes.Rest != (Respite{}) {
+		t.Errorf("another of its name: %+v", namesakes)
+	}
+}
+
+// A move that has lost its seats is none, unless pods have left for it: then somebody has to say that it is given up.
+func TestAMoveWithoutSeats(t *testing.T) {
+	for step, want := range map[Step]Step{MoveHeld: MoveTold, MoveEvicts: MoveEvicts, MoveMade: MoveTold} {
+		state, stands := moved(t)
+		hold(state, stands)
+		progress := state.MoveOf(movedGroup()).Progress
+		progress.Step = step
+		state.Proceed(mine, progress)
+		if got := state.MoveOf(movedGroup()).Step; got != step {
+			t.Errorf("with its seats step %d is %d", step, got)
+		}
+		state.nodeGone("n3")
+		state.nodeGone("n4")
+		if got := state.MoveOf(movedGroup()).Step; got != want {
+			t.Errorf("without seats step %d is %d, want %d", step, got, want)
+		}
+	}
+}
+
+func TestStepsOfAMove(t *testing.T) {
+	leaving := []*corev1.Pod{pod("a")}
+	decided := Progress{}.Decided("a group", leaving, 2)
+	rested := Progress{}.Rested(Respite{Until: start})
+	for name, c := range map[string]struct {
+		got, want Progress
+	}{
+		"its room is held":               {decided, Progress{Step: MoveHeld, What: "a group", Leaving: leaving, Planned: 2}},
+		"its pods may leave":             {Progress{Step: MoveHeld}.Evicts(), Progress{Step: MoveEvicts}},
+		"one has left":                   {Progress{Step: MoveEvicts}.Moved(), Progress{Step: MoveEvicts, Evicted: 1}},
+		"all have left":                  {Progress{Step: MoveEvicts, Evicted: 1}.Made(), Progress{Step: MoveMade, Evicted: 1}},
+		"it is proved again when made":   {Progress{Step: MoveMade}.Decided("", nil, 0).Evicts(), Progress{Step: MoveMade}},
+		"it is given up":                 {decided.Over(), Progress{}},
+		"it is given up for some time":   {rested.Decided("a group", nil, 1).Over(), rested},
+		"made, it is left alone no more": {rested.Made(), Progress{Step: MoveMade}},
+	} {
+		if diff := cmp.Diff(c.want, c.got, cmpopts.IgnoreUnexported(Progress{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -83,6 +83,9 @@ func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 	if r.podGroup != nil && podGroup != nil && r.podGroup.UID != podGroup.UID {
 		r.ended = nil
 	}
+	if podGroup == nil || !r.isOf(podGroup.UID) {
+		r.repair, r.progress = Repair{}, Progress{}
+	}
 	if r.podGroup = podGroup; podGroup == nil {
 		return
 	}

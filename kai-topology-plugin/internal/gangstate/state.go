@@ -124,9 +124,9 @@ type record struct {
 
 	// announced is what events have said of the gang; nil if none has been looked for.
 	announced *Announced
-	// repair is what is done about pods that the gang has lost, and repairOf the PodGroup of which that was said.
+	// repair is what is done about pods that the gang of its PodGroup has lost, and progress how far its move has come.
 	repair   Repair
-	repairOf types.UID
+	progress Progress
 	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
 	// that was reported.
 	waits    string

@@ -58,7 +58,7 @@ func (s *State) Status(podGroup *scheduling.PodGroup) Status {
 	if r.placement.podGroup == podGroup.UID {
 		status.Placement = r.placement.how
 	}
-	if r.repairOf == podGroup.UID {
+	if r.isOf(podGroup.UID) {
 		status.Repair = r.repair
 	}
 	return status

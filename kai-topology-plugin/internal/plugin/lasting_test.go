@@ -9,13 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/repairpolicy"
 )
 
 // What waits to be looked at is dropped by those who look at it, and a process that does not lead never does.
@@ -48,23 +46,6 @@ func TestAStandbyRemembersNoGangThatIsGone(t *testing.T) {
 	}
 	end()
 	<-ended
-}
-
-func TestMovesAndRestsEndWithTheirPodGroup(t *testing.T) {
-	namesake := podGroup("gang", 1)
-	namesake.UID = "new"
-	bench := newBench(t, newNodes(1), nil, namesake)
-	mender := bench.plugin.mender
-	for uid, want := range map[types.UID]int{"old": 0, "new": 1} {
-		key := gang.Key{Namespace: "default", Name: "gang"}
-		mender.resting[key] = respite{podGroup: uid, of: repairpolicy.Policy{}, until: time.Now().Add(time.Hour)}
-		mender.resting[gang.Key{Namespace: "default", Name: "gone"}] = mender.resting[key]
-		mender.moves[key] = &move{podGroup: uid, begun: true}
-		mender.forgetAllBut(&round{podGroups: map[gang.Key]types.UID{}}, []*scheduling.PodGroup{namesake})
-		if len(mender.moves) != want || len(mender.resting) != want {
-			t.Errorf("of PodGroup %q: %v, %v", uid, mender.moves, mender.resting)
-		}
-	}
 }
 
 // Kube-scheduler filters many nodes at a time, and each may turn the pod away.

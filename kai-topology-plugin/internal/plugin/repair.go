@@ -3,15 +3,12 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	policylisters "k8s.io/client-go/listers/policy/v1"
@@ -72,29 +69,6 @@ type mender struct {
 	took time.Duration
 	// any is set if the last look found a gang that has lost pods.
 	any atomic.Bool
-	// moves are those for which this process holds seats, and resting the gangs that are left alone. They belong to the
-	// one goroutine that repairs, which drops those of PodGroups that are gone.
-	moves   map[gang.Key]*move
-	resting map[gang.Key]respite
-}
-
-// respite is until when a gang is left alone, unless its policy changes.
-type respite struct {
-	podGroup types.UID
-	until    time.Time
-	of       repairpolicy.Policy
-}
-
-// move is what is moved of a gang.
-type move struct {
-	podGroup types.UID
-	what     string
-	// leaving are the pods that are to be evicted, and seats how many are held.
-	leaving []*corev1.Pod
-	seats   int
-	// begun is set once pods are evicted, made once all are, and evicted counts them.
-	begun, made bool
-	evicted     int
 }
 
 func newMender(p *Plugin) *mender {
@@ -103,20 +77,8 @@ func newMender(p *Plugin) *mender {
 		profiles: p.profiles, name: p.name, reader: p.reader,
 		client: p.handle.ClientSet(), pdbs: p.pdbs, claims: p.claims,
 		unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter},
-		wake:  make(chan struct{}, 1), moves: map[gang.Key]*move{}, resting: map[gang.Key]respite{},
+		wake:  make(chan struct{}, 1),
 	}
-}
-
-// evicts reports whether pods of a gang are being evicted.
-func (m *mender) evicts(key gang.Key) bool {
-	under := m.moves[key]
-	return under != nil && under.begun && !under.made
-}
-
-// held reports whether room is held for a move of a gang, of which no pod has been evicted.
-func (m *mender) held(key gang.Key) bool {
-	under := m.moves[key]
-	return under != nil && !under.begun
 }
 
 // changed has gangs looked at again.
@@ -190,8 +152,6 @@ func sleep(ctx context.Context, length time.Duration) {
 type round struct {
 	now   time.Time
 	began gangstate.Moment
-	// podGroups are the UIDs of all that there are.
-	podGroups map[gang.Key]types.UID
 	// asked are the gangs for which a plan is to be made, and due when what it says may be done.
 	asked []repair.Asked
 	due   map[gang.Key]time.Time
@@ -199,18 +159,12 @@ type round struct {
 	policies map[gang.Key]repairpolicy.Policy
 	// held are the gangs among them for which seats are held.
 	held sets.Set[gang.Key]
-	// evict are the gangs of which pods are to be evicted now.
-	evict []gang.Key
+	// evict are the PodGroups of gangs of which pods are to be evicted now.
+	evict []*scheduling.PodGroup
 	// said is what is reported of each gang.
 	said map[gang.Key]gangstate.Repair
 	// again is when to look again, from now; 0 if that need not be.
 	again time.Duration
-}
-
-// has reports whether a gang is that of a PodGroup still, and not of another one of its name.
-func (r *round) has(key gang.Key, podGroup types.UID) bool {
-	found, exists := r.podGroups[key]
-	return exists && found == podGroup
 }
 
 // ask has a plan made for a gang that has been below its minimum since some time.
@@ -234,14 +188,13 @@ func (r *round) soon(after time.Duration) {
 func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 	r := &round{
 		now: m.clock.Now(), began: m.gangs.Now(), due: map[gang.Key]time.Time{},
-		policies: map[gang.Key]repairpolicy.Policy{}, podGroups: map[gang.Key]types.UID{},
-		held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
+		policies: map[gang.Key]repairpolicy.Policy{}, held: sets.New[gang.Key](),
+		said: map[gang.Key]gangstate.Repair{},
 	}
 	podGroups, err := m.lister.PodGroups.List(labels.Everything())
 	if err != nil {
 		return 0, fmt.Errorf("reading PodGroups: %w", err)
 	}
-	m.forgetAllBut(r, podGroups)
 	for _, podGroup := range podGroups {
 		m.look(r, podGroup)
 	}
@@ -256,57 +209,63 @@ func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 				r.soon(repairSoon) // Pods of it are yet to be made.
 				continue
 			}
-			m.follow(r, asked.Gang, plan)
+			if podGroup, err := m.lister.PodGroup(asked.Gang); err == nil { // It may have been deleted meanwhile.
+				m.follow(r, podGroup, plan)
+			}
 		}
 	}
 	m.any.Store(len(r.said) > 0)
 	for _, key := range m.gangs.RepairsPlanned(r.said).WriteStatus {
 		m.effects.status.Enqueue(key)
 	}
-	for _, key := range r.evict {
-		m.evictMoved(ctx, r, key)
+	for _, podGroup := range r.evict {
+		m.evictMoved(ctx, r, podGroup)
 	}
 	return r.again, nil
 }
 
-// forgetAllBut drops what is kept of PodGroups that are no more.
-func (m *mender) forgetAllBut(r *round, podGroups []*scheduling.PodGroup) {
-	for _, podGroup := range podGroups {
-		r.podGroups[gang.KeyOfPodGroup(podGroup)] = podGroup.UID
-	}
-	maps.DeleteFunc(m.moves, func(key gang.Key, under *move) bool { return !r.has(key, under.podGroup) })
-	maps.DeleteFunc(m.resting, func(key gang.Key, rest respite) bool { return !r.has(key, rest.podGroup) })
-}
-
 // look decides what is to be done about one gang: whether its move goes on, or a plan is to be made.
 func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
-	key := gang.KeyOfPodGroup(podGroup)
-	seats, until := m.gangs.MoveSeats(key)
-	lost := belowMinimum(podGroup)
-	m.forget(key, len(seats) == 0, lost == nil)
-	if lost == nil && len(seats) == 0 || podGroup.DeletionTimestamp != nil || !m.speaksFor(key) {
+	key, lost := gang.KeyOfPodGroup(podGroup), belowMinimum(podGroup)
+	move := m.moveOf(podGroup, lost == nil)
+	if lost == nil && len(move.Seats) == 0 || podGroup.DeletionTimestamp != nil || !m.speaksFor(key) {
 		return
 	}
 	policy, errs := repairpolicy.Parse(podGroup.Annotations, m.unset)
 	r.policies[key] = policy
 	r.said[key] = m.saidOf(podGroup)
-	if hold := m.holdFor(r, podGroup); until.Sub(r.now) < hold/2 && m.leaves(key) {
+	if hold := m.holdFor(r, podGroup); move.Until.Sub(r.now) < hold/2 && len(m.stillStanding(move.Leaving)) > 0 {
 		m.effects.do(m.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
 	}
 	switch {
-	case lost == nil && m.held(key):
-		m.abandon(r, key, "its pods have a place where the others stand") // Others have moved.
-	case m.evicts(key):
-		m.goOn(r, key, len(seats))
+	case lost == nil && move.Step == gangstate.MoveHeld:
+		m.abandon(r, podGroup, "its pods have a place where the others stand") // Others have moved.
+	case move.Step == gangstate.MoveEvicts:
+		m.goOn(r, podGroup, move)
 	case len(errs) > 0 || staleness.Stops(podGroup, r.now):
-		m.abandon(r, key, "it may not be moved any more")
-	case m.rests(key, policy, r.now):
+		m.abandon(r, podGroup, "it may not be moved any more")
+	case move.Rest.Rests(policy, r.now):
 		r.soon(adviceRest)
 	case lost == nil || !refused(m.gangs.View(key).Last):
 		r.soon(repairSoon) // It moves already, or there is no answer yet that it has no place where it stands.
 	default:
-		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
+		r.ask(key, policy, move.Seats, lost.LastTransitionTime.Time)
 	}
+}
+
+// moveOf returns the move of a gang. It gives up one for which no room is held any more. A gang that is whole need not
+// be left alone.
+func (m *mender) moveOf(podGroup *scheduling.PodGroup, whole bool) gangstate.Move {
+	move := m.gangs.MoveOf(podGroup)
+	if len(move.Seats) == 0 && move.Step == gangstate.MoveEvicts {
+		m.giveUp(gang.KeyOfPodGroup(podGroup), "the room that was held for it is gone")
+		move.Progress = move.Over()
+	}
+	if whole && move.Rest != (gangstate.Respite{}) {
+		move.Progress = move.Rested(gangstate.Respite{})
+		m.gangs.Proceed(gang.KeyOfPodGroup(podGroup), move.Progress)
+	}
+	return move
 }
 
 // holdFor is for how long seats of a move are held from now on, so that the next look finds them and can confirm them:
@@ -316,32 +275,21 @@ func (m *mender) holdFor(r *round, podGroup *scheduling.PodGroup) time.Duration 
 }
 
 // rest leaves a gang alone for some time.
-func (m *mender) rest(r *round, key gang.Key, until time.Time) {
-	m.resting[key] = respite{podGroup: r.podGroups[key], until: until, of: r.policies[key]}
-}
-
-// forget is for a gang for which no room is held any more, or which has what it needs.
-func (m *mender) forget(key gang.Key, roomless, whole bool) {
-	if roomless {
-		if m.evicts(key) {
-			m.giveUp(key, "the room that was held for it is gone")
-		}
-		delete(m.moves, key)
-	}
-	if whole {
-		delete(m.resting, key)
-	}
+func (m *mender) rest(r *round, podGroup *scheduling.PodGroup, until time.Time) {
+	key := gang.KeyOfPodGroup(podGroup)
+	rest := gangstate.Respite{Until: until, Of: r.policies[key]}
+	m.gangs.Proceed(key, m.gangs.MoveOf(podGroup).Rested(rest))
 }
 
 // goOn has the rest of the pods of a gang evicted of which some are, if all seats are still held.
-func (m *mender) goOn(r *round, key gang.Key, seats int) {
+func (m *mender) goOn(r *round, podGroup *scheduling.PodGroup, move gangstate.Move) {
 	r.soon(repairSoon)
-	if seats == m.moves[key].seats {
-		r.evict = append(r.evict, key)
+	if len(move.Seats) == move.Planned {
+		r.evict = append(r.evict, podGroup)
 		return
 	}
 	// It is planned anew once it is known that it has no place where it stands.
-	m.abandon(r, key, "some of the room that was held for it is gone")
+	m.abandon(r, podGroup, "some of the room that was held for it is gone")
 }
 
 // refused reports whether an answer is that no pod of a gang has a place.
@@ -358,12 +306,6 @@ func (m *mender) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
 		return known.Repair
 	}
 	return gangstate.Repair{Reason: written.Reason, Message: written.Message}
-}
-
-// rests reports whether a gang is left alone for now.
-func (m *mender) rests(key gang.Key, policy repairpolicy.Policy, now time.Time) bool {
-	rest := m.resting[key]
-	return rest.of == policy && now.Before(rest.until)
 }
 
 // plan makes plans for the gangs of a round.

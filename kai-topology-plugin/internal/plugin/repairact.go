@@ -22,7 +22,8 @@ import (
 )
 
 // follow does the next step of a plan.
-func (m *mender) follow(r *round, key gang.Key, plan repair.Plan) {
+func (m *mender) follow(r *round, podGroup *scheduling.PodGroup, plan repair.Plan) {
+	key := gang.KeyOfPodGroup(podGroup)
 	due := r.due[key]
 	switch {
 	case plan.Reason != scheduling.ReasonMoveAhead:
@@ -30,13 +31,13 @@ func (m *mender) follow(r *round, key gang.Key, plan repair.Plan) {
 		if plan.Reason != "" {
 			why = plan.Sentence(due)
 		}
-		m.abandon(r, key, why)
+		m.abandon(r, podGroup, why)
 		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
 		switch plan.Reason {
 		case scheduling.ReasonMoveBudget:
 			r.soon(repairSoon) // No event says when the budget lets more pods go.
 		case scheduling.ReasonMoveNotAllowed:
-			m.rest(r, key, r.now.Add(adviceRest)) // It is advice only.
+			m.rest(r, podGroup, r.now.Add(adviceRest)) // It is advice only.
 			r.soon(adviceRest)
 		}
 	case r.now.Before(due) && !r.held.Has(key):
@@ -48,30 +49,25 @@ func (m *mender) follow(r *round, key gang.Key, plan repair.Plan) {
 			Message: fmt.Sprintf("moves %s: room is held there for %s",
 				plan.What(), preemption.Count(len(plan.Seats), "pod")),
 		}
-		m.hold(r, key, plan)
+		m.hold(r, podGroup, plan)
 	}
 }
 
 // hold holds the seats of a plan, or has the pods evicted that are to leave for them if they are held, and written.
-func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
-	podGroup, err := m.lister.PodGroup(key)
-	if err != nil {
-		return // Deleted meanwhile.
-	}
+func (m *mender) hold(r *round, podGroup *scheduling.PodGroup, plan repair.Plan) {
 	r.soon(confirmApart)
-	under := m.moves[key]
-	if under == nil {
-		under = &move{podGroup: podGroup.UID}
-		m.moves[key] = under
-	}
-	under.what, under.leaving, under.seats = plan.What(), plan.Leaving, len(plan.Seats)
-	if plan.Confirmed && seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
-		under.begun = true
-		r.evict = append(r.evict, key)
+	key, move := gang.KeyOfPodGroup(podGroup), m.gangs.MoveOf(podGroup)
+	switch {
+	case plan.Confirmed && len(move.Seats) < len(plan.Seats):
+		return // Some are lost since the plan was made. It is made anew in a moment.
+	case plan.Confirmed:
+		progress := move.Decided(plan.What(), plan.Leaving, len(plan.Seats))
+		if seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
+			progress = progress.Evicts()
+			r.evict = append(r.evict, podGroup)
+		}
+		m.gangs.Proceed(key, progress)
 		return
-	}
-	if plan.Confirmed {
-		return // Until the status says so.
 	}
 	var seats []gangstate.Placement
 	for _, seat := range plan.Seats {
@@ -83,8 +79,10 @@ func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
 		}
 	}
 	metrics.RepairMove(metrics.MoveHeld)
-	move := gangstate.Move{Seats: seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began}
-	m.effects.do(m.gangs.HoldMove(key, move, r.now))
+	m.effects.do(m.gangs.HoldMove(key, gangstate.Move{
+		Seats: seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began,
+		Progress: move.Over().Decided(plan.What(), plan.Leaving, len(seats)),
+	}, r.now))
 }
 
 // seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
@@ -100,8 +98,9 @@ func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
 }
 
 // abandon gives up the seats of a gang if some are held, and says nothing more of it.
-func (m *mender) abandon(r *round, key gang.Key, why string) {
-	if seats, _ := m.gangs.MoveSeats(key); len(seats) > 0 {
+func (m *mender) abandon(r *round, podGroup *scheduling.PodGroup, why string) {
+	key := gang.KeyOfPodGroup(podGroup)
+	if len(m.gangs.MoveOf(podGroup).Seats) > 0 {
 		m.giveUp(key, why)
 	}
 	r.said[key] = gangstate.Repair{}
@@ -109,7 +108,6 @@ func (m *mender) abandon(r *round, key gang.Key, why string) {
 
 // giveUp ends a move.
 func (m *mender) giveUp(key gang.Key, why string) {
-	delete(m.moves, key)
 	metrics.RepairMove(metrics.MoveGivenUp)
 	m.effects.do(m.gangs.EndMove(key, m.clock.Now()))
 	m.effects.announce(key, gangevents.News{
@@ -119,50 +117,51 @@ func (m *mender) giveUp(key gang.Key, why string) {
 
 // evictMoved evicts the pods of a gang that are to leave. If a budget forbids the first, nothing has happened, and the
 // move is given up; if it forbids others, these are tried again for as long as the seats are held.
-func (m *mender) evictMoved(ctx context.Context, r *round, key gang.Key) {
-	under := m.moves[key]
-	for _, pod := range m.stillStanding(under.leaving) {
-		switch err := m.evictForMove(ctx, key, under, pod); {
-		case apierrors.IsTooManyRequests(err) && under.evicted == 0:
-			m.rest(r, key, m.clock.Now().Add(budgetRest))
+func (m *mender) evictMoved(ctx context.Context, r *round, podGroup *scheduling.PodGroup) {
+	key, move := gang.KeyOfPodGroup(podGroup), m.gangs.MoveOf(podGroup)
+	for _, pod := range m.stillStanding(move.Leaving) {
+		evicted, err := m.evictForMove(ctx, key, pod)
+		switch {
+		case apierrors.IsTooManyRequests(err) && move.Evicted == 0:
+			m.rest(r, podGroup, m.clock.Now().Add(budgetRest))
 			m.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
 			return
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Evicting a pod that is to move", "pod", klog.KObj(pod), "podGroup", key)
 			return
+		case evicted:
+			move.Progress = move.Moved()
+			m.gangs.Proceed(key, move.Progress)
 		}
 	}
-	if !under.made {
-		under.made = true
-		delete(m.resting, key)
-		if podGroup, err := m.lister.PodGroup(key); err == nil {
-			m.effects.do(m.gangs.ExtendMove(key, m.clock.Now().Add(gangstate.MoveHold(podGroup))))
-		}
+	if move.Step != gangstate.MoveMade {
+		m.gangs.Proceed(key, move.Made())
+		m.effects.do(m.gangs.ExtendMove(key, m.clock.Now().Add(gangstate.MoveHold(podGroup))))
 		metrics.RepairMove(metrics.MoveMade)
-		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", under.evicted, "what", under.what)
+		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", move.Evicted, "what", move.What)
 		m.effects.announce(key, gangevents.News{
 			Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
-			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(under.evicted, "pod"), under.what),
+			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(move.Evicted, "pod"), move.What),
 		})
 	}
 }
 
-func (m *mender) evictForMove(ctx context.Context, key gang.Key, under *move, pod *corev1.Pod) error {
-	err := m.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+// evictForMove evicts a pod, and reports whether that was necessary: it may be gone, or another one of its name.
+func (m *mender) evictForMove(ctx context.Context, key gang.Key, pod *corev1.Pod) (evicted bool, err error) {
+	err = m.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
 	})
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return nil // It is gone, or another one of its name.
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	}
-	under.evicted++
 	metrics.RepairMovedPod()
 	m.effects.announcer.Announce(gangevents.Subject{}, gangevents.News{
 		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
 		Note: fmt.Sprintf("Evicted so that PodGroup %s is whole again elsewhere", key),
 	})
-	return nil
+	return true, nil
 }

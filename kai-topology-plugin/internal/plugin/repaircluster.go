@@ -64,12 +64,7 @@ func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
 	return cluster, nil
 }
 
-// leaves reports whether pods of a gang have yet to leave for a move of it.
-func (m *mender) leaves(key gang.Key) bool {
-	under := m.moves[key]
-	return under != nil && len(m.stillStanding(under.leaving)) > 0
-}
-
+// stillStanding returns those of some pods that stand yet.
 func (m *mender) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		found := m.shownAs(pod)
