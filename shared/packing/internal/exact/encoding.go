@@ -77,22 +77,12 @@ func (c *encoding) seatItems(taken map[problem.ItemIn]int) {
 // is to count it.
 func settle(p *problem.Problem, s *problem.Selection, slot int, m problem.Membership) settling {
 	r := &p.Relations[m.Relation]
-	if !r.Bound {
-		return settling{how: unbound}
-	}
-	confined := false
-	for up := int(m.Item); up != counts.None; up = p.Groups[up].Parent {
-		for _, fixed := range p.Groups[up].Fixed {
-			if t := p.Cluster.Topologies[fixed.Slot]; fixed.Slot == r.Slot && t.Domains[fixed.At].Level >= r.Level {
-				return settling{how: settled, rank: t.Domains[t.Ancestor(fixed.At, r.Level)].Rank}
-			}
-		}
-		confined = confined || p.Groups[up].Slot == r.Slot && p.Groups[up].Required >= r.Level
-	}
-	single := confined || p.Groups[m.Item].Running == 0 && p.Total(s.Want, int(m.Item)) == 1
-	// What stands somewhere needs no token there.
-	single = r.Source.PerPod || single && len(r.Source.Joined) == 0
+	rank, single := p.FixedIn(m), p.InOneDomain(s, m)
 	switch {
+	case !r.Bound:
+		return settling{how: unbound}
+	case rank != counts.None:
+		return settling{how: settled, rank: rank}
 	case r.Slot == slot && single:
 		return settling{how: marked}
 	case r.Source.PerPod:

@@ -133,17 +133,17 @@ func (o *optimiser) relate(i int) {
 		case chosen:
 		}
 		domains := o.p.Cluster.Topologies[relation.Slot].RankedDomains(relation.Level)
-		var near []problem.Unit
+		var open []problem.Unit
 		for rank, at := range domains {
 			switch u := (problem.Unit{At: at, Node: counts.None}); {
 			case o.p.Stands[problem.ItemIn{Relation: r, Item: int32(i), Rank: int32(rank)}] > 0:
 				c.joined.Add(u)
-			case relation.Near != nil && relation.Near[rank]:
-				near = append(near, u)
+			case relation.Room(int32(rank)) > 0:
+				open = append(open, u)
 			}
 		}
-		if relation.Near != nil { // Nobody else counts there.
-			o.chosen[i] = append(o.chosen[i], &restriction{slot: c.slot, level: c.level, units: append(near, c.joined.Units...)})
+		if relation.Near != nil { // Any number of items may stand there.
+			o.chosen[i] = append(o.chosen[i], &restriction{slot: c.slot, level: c.level, units: append(open, c.joined.Units...)})
 			continue
 		}
 		o.choices = append(o.choices, c)

@@ -10,8 +10,9 @@
 //	selection.go   which pods are to be placed; selections.go lists the choices
 //	region.go      sets of nodes: a domain, cut with domains of other topologies
 //	minimum.go     what satisfies each group at least
-//	relation.go    what counts as an item where; limit.go what a search lets in,
-//	               deficit.go how far a placement is from what relations say
+//	relation.go    what counts as an item where; limit.go how many may come, admit.go
+//	               what a domain lets in by that, deficit.go how far a placement is
+//	               from what relations say
 //	goals.go       what a placement costs; ledger.go placements by group
 //	trial.go       placing on the live counts, and taking it back; widen.go has more
 //	               nodes counted for kinds of which not all were

@@ -3,7 +3,6 @@ package problem
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"packtree.dev/shared/packing/internal/counts"
@@ -269,97 +268,4 @@ func (p *Problem) take(r *RelationCount, rank int32, items int) {
 		r.opened--
 	}
 	p.Excess += r.excess() - before
-}
-
-// MayStand reports whether an item may stand in a region, as far as relations say
-// that count in domains around it.
-func (p *Problem) MayStand(i int, in Region) bool {
-	for _, at := range p.Groups[i].Relations {
-		r := &p.Relations[at]
-		t := p.Cluster.Topologies[r.Slot]
-		domain := in.Within(r.Slot)
-		if domain != counts.None {
-			domain = t.Ancestor(domain, r.Level)
-		}
-		if !r.Source.PerPod && domain != counts.None && !p.joins(Membership{at, int32(i)}, t.Domains[domain].Rank) {
-			return false
-		}
-	}
-	return true
-}
-
-// joins reports whether an item stands in a domain, or may.
-func (p *Problem) joins(m Membership, rank int32) bool {
-	return p.Relations[m.Relation].takes(rank) > 0 || p.Stands[ItemIn{m.Relation, m.Item, rank}] > 0
-}
-
-// Bars reports whether a required relation lets no further pod of a leaf onto a node.
-func (p *Problem) Bars(at, leaf int, node int32) bool {
-	r := &p.Relations[at]
-	if r.Source.Preferred {
-		return false
-	}
-	rank := p.rankIn(r, node)
-	return slices.ContainsFunc(p.Related[leaf], func(m Membership) bool {
-		switch {
-		case int(m.Relation) != at:
-			return false
-		case rank == counts.None:
-			return true
-		case r.Source.PerPod:
-			return r.takes(rank) == 0
-		default:
-			return !p.joins(m, rank)
-		}
-	})
-}
-
-// Barred reports whether any required relation lets no further pod of a leaf onto a node.
-func (p *Problem) Barred(leaf int, node int32) bool {
-	for at := range p.Relations {
-		if p.Bars(at, leaf, node) {
-			return true
-		}
-	}
-	return false
-}
-
-// Allowance is how many pods of a leaf the relations let into a domain that count
-// there or in a broader one.
-func (p *Problem) Allowance(leaf int, domain int32, of LevelOf) int64 {
-	allowed := int64(math.MaxInt64)
-	for _, m := range p.Related[leaf] {
-		r := &p.Relations[m.Relation]
-		if r.Slot != of.Slot || !r.Bound {
-			continue
-		}
-		t := p.Cluster.Topologies[r.Slot]
-		at := t.Ancestor(domain, r.Level)
-		if at == counts.None {
-			continue
-		}
-		switch rank := t.Domains[at].Rank; {
-		case r.Source.PerPod:
-			allowed = min(allowed, int64(r.takes(rank)))
-		case !p.joins(m, rank):
-			return 0
-		}
-	}
-	return allowed
-}
-
-// Counting is the narrowest level that relations of a leaf count in and that a
-// region is not within one domain of, or that they count pods in; level none if
-// there is none. Of several topologies it is that of the first relation.
-func (p *Problem) Counting(leaf int, in Region) LevelOf {
-	narrowest := LevelOf{Level: counts.None}
-	for _, m := range p.Related[leaf] {
-		r := &p.Relations[m.Relation]
-		if r.Bound && (r.Source.PerPod || !p.Implied(in, r.Slot, r.Level)) {
-			if narrowest.Level == counts.None || narrowest.Slot == r.Slot && narrowest.Level < r.Level {
-				narrowest = LevelOf{r.Slot, r.Level}
-			}
-		}
-	}
-	return narrowest
 }
