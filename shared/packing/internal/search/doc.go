@@ -7,8 +7,7 @@
 //	selected.go    which pods: all of a selection; prefer.go for preferred levels,
 //	               units.go and shares.go for what their domains take
 //	minima.go      which pods: just enough for the minima, chosen by what is left
-//	grow.go        further pods
+//	improve.go     what comes after the minima, goal by goal; grow.go for further pods
 //	shift.go       pods with few nodes, moved as along a path of a matching
-//	improve.go     fewer preferred units, and less that preferred relations lack
 //	bounded.go     one limit of relations after the other
 package search

@@ -8,6 +8,68 @@ import (
 	"packtree.dev/shared/packing/internal/problem"
 )
 
+// improve looks for more and for better than the minima, goal by goal.
+func (d *Search) improve() {
+	// 1. Preferred levels, where the minima were placed without regard to them.
+	if d.indifferent {
+		d.placeAgain()
+	}
+
+	// 2. Further pods.
+	if d.P.Total(d.Chosen.Want, 0) < d.P.Total(d.largest.Want, 0) {
+		d.extend()
+	}
+
+	// 3. Fewer preferred units, and further pods where that made room.
+	d.prefer()
+	if !d.Optimal {
+		d.refill()
+	}
+
+	// 4. Less that preferred relations lack.
+	if len(d.P.Relations) > 0 {
+		d.lessenDeficit()
+	}
+}
+
+// placeAgain places what is chosen once more, so that preferred levels are met.
+func (d *Search) placeAgain() {
+	best, found := d.P.CostOf(d.Found), d.Found
+	if !d.P.LeastCost(d.Chosen).Less(best) {
+		return
+	}
+	d.part(greedyShare, func() {
+		if d.greedily(d.Chosen) && best.Less(d.P.CostOf(d.Found)) {
+			d.Found = found
+		}
+	})
+}
+
+// extend looks for a selection of more pods that can be placed.
+func (d *Search) extend() {
+	d.large = false
+	options, all := d.P.Selections(false)
+	if !all {
+		d.Optimal = false
+		d.within(d.Allowance, growShare, d.grow)
+		return
+	}
+	larger := func(s *problem.Selection) bool {
+		return d.P.Total(s.Want, 0) > d.P.Total(d.Chosen.Want, 0) && !d.Exhausted()
+	}
+	// One that does not fit may take all steps to say so: what is easily found comes first.
+	d.within(d.Allowance, 2, func() {
+		for _, search := range []func(*problem.Selection) bool{d.greedily, d.exactly} {
+			for _, s := range options {
+				if !larger(s) || d.mayFit(s) && search(s) {
+					break
+				}
+			}
+		}
+	})
+	d.Optimal = d.Optimal && !d.large && !d.P.Partial
+}
+
 // prefer looks for a placement of as many pods that uses fewer preferred units,
 // as long as a bound leaves hope for one.
 func (d *Search) prefer() {

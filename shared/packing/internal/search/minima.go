@@ -37,6 +37,7 @@ func (d *Search) placeMinima(attempt int) bool {
 		*d.P.Wanted(want, int(pl.Leaf), int(pl.Shape)) += pl.Pods
 	}
 	d.keep(d.P.NewSelection(want), d.Trail)
+	d.indifferent = true
 	d.Undo(0)
 	return true
 }

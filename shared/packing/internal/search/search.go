@@ -27,8 +27,10 @@ type Search struct {
 	// that out.
 	largest *problem.Selection
 	roomy   bool
-	// packed is the selection that was last placed greedily, tightest domains first.
-	packed *problem.Selection
+	// packed is the selection that was last placed greedily, tightest domains first; indifferent
+	// says that the one chosen was not, and stands without regard to preferred levels.
+	packed      *problem.Selection
+	indifferent bool
 }
 
 // Run looks for a place for a gang, and leaves the counts as they were.
@@ -74,7 +76,7 @@ func (d *Search) decide() {
 		d.Verdict = d.feasible()
 	}
 
-	// 4. Further pods, fewer preferred units, and less that preferred relations lack.
+	// 4. Better than that: preferred levels, further pods, preferred relations.
 	if d.Verdict == Placed {
 		d.improve()
 	}
@@ -82,20 +84,6 @@ func (d *Search) decide() {
 	// 5. All ways, where these are few and something is open.
 	if d.Verdict == Unknown || d.Verdict == Placed && !d.Optimal {
 		d.settle()
-	}
-}
-
-// improve looks for more and for better than the minima.
-func (d *Search) improve() {
-	if d.P.Total(d.Chosen.Want, 0) < d.P.Total(d.largest.Want, 0) {
-		d.extend()
-	}
-	d.prefer()
-	if !d.Optimal {
-		d.refill()
-	}
-	if len(d.P.Relations) > 0 {
-		d.lessenDeficit()
 	}
 }
 
@@ -135,7 +123,7 @@ func (d *Search) feasible() Verdict {
 	if !d.P.Rigid() {
 		reached := false
 		if d.part(enumerationShare, func() { reached = d.placeMinima(0) }); reached {
-			return d.better()
+			return Placed
 		}
 	}
 	verdict, share := Unknown, enumerationShare
@@ -145,7 +133,7 @@ func (d *Search) feasible() Verdict {
 	d.part(share, func() { verdict = d.enumerate() })
 	for attempt := 1; verdict == Unknown && !d.Exhausted() && (attempt == 1 || d.Spare() > 0); attempt++ {
 		if d.placeMinima(attempt) {
-			return d.better()
+			return Placed
 		}
 	}
 	return verdict
@@ -170,20 +158,6 @@ const (
 	// enumerationShare that for enumerating; what is left is for greedy attempts.
 	greedyShare, enumerationShare = 6, 2
 )
-
-// better places what was reached once more, so that preferred levels are met.
-func (d *Search) better() Verdict {
-	if !d.P.LeastCost(d.Chosen).Less(d.P.CostOf(d.Found)) {
-		return Placed
-	}
-	best, found := d.P.CostOf(d.Found), d.Found
-	d.part(greedyShare, func() {
-		if d.greedily(d.Chosen) && best.Less(d.P.CostOf(d.Found)) {
-			d.Found = found
-		}
-	})
-	return Placed
-}
 
 // enumerate tries the selections of the minima one by one.
 func (d *Search) enumerate() Verdict {
@@ -288,29 +262,4 @@ func (d *Search) partOf(allowance, share int, search func()) bool {
 func (d *Search) within(allowance, share int, search func()) {
 	ended := d.partOf(allowance, share, search)
 	d.Optimal = d.Optimal && ended
-}
-
-// extend looks for a selection of more pods that can be placed.
-func (d *Search) extend() {
-	d.large = false
-	options, all := d.P.Selections(false)
-	if !all {
-		d.Optimal = false
-		d.within(d.Allowance, growShare, d.grow)
-		return
-	}
-	larger := func(s *problem.Selection) bool {
-		return d.P.Total(s.Want, 0) > d.P.Total(d.Chosen.Want, 0) && !d.Exhausted()
-	}
-	// One that does not fit may take all steps to say so: what is easily found comes first.
-	d.within(d.Allowance, 2, func() {
-		for _, search := range []func(*problem.Selection) bool{d.greedily, d.exactly} {
-			for _, s := range options {
-				if !larger(s) || d.mayFit(s) && search(s) {
-					break
-				}
-			}
-		}
-	})
-	d.Optimal = d.Optimal && !d.large && !d.P.Partial
 }
