@@ -55,9 +55,10 @@ func (o Options) Check() error {
 
 // What is answered.
 type (
-	// Decision is the answer of Decide.
+	// Decision is the answer of Decide: a Verdict, with Assignments and Groups where it is Placed,
+	// with Explanations, the first of them as Message, and a Certificate where it is Infeasible.
 	Decision = explain.Decision
-	// Assignment gives a pod its node.
+	// Assignment gives a Pod its Node.
 	Assignment = explain.Assignment
 	// GroupPlacement says where a group stands.
 	GroupPlacement = explain.GroupPlacement

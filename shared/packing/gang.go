@@ -8,17 +8,23 @@ import (
 
 // What is asked: a tree of groups, with constraints, minima and relations.
 type (
-	// Gang is what Decide is asked to place: a tree of groups.
+	// Gang is what Decide is asked to place: Root, a tree of groups, and Relations.
 	Gang = problem.Gang
-	// Group is a node in the tree of a gang: a parent of groups, or a leaf with pods.
+	// Group is a node in the tree of a gang: a parent, which has Children and MinSubGroups, or a
+	// leaf, which has Pending and Running pods and MinMember. Both have a Name, a Constraint,
+	// pods of others that they Follow or stand Beside, and the names of their Relations.
 	Group = problem.Group
-	// Constraint keeps the pods of a group together in one topology.
+	// Constraint keeps the pods of a group together in a Topology: in one domain of the level
+	// Required, and in as few of the level Preferred as possible.
 	Constraint = problem.Constraint
-	// Anchor ties a group to pods of another gang.
+	// Anchor ties a group to pods of another gang: it goes into the domain of a Level of a
+	// Topology in which the Nodes of those are. Whose names them in explanations.
 	Anchor = problem.Anchor
-	// Pods are pending pods of one shape.
+	// Pods are pending pods of one Shape, by Names, which come back in assignments.
 	Pods = problem.Pods
-	// Relation says how groups, or pods, stand in domains.
+	// Relation says how the groups that have its Name, or PerPod their pods, stand in the domains
+	// of a Level of a Topology: at most Max in each, Near nodes, or Even if it is Preferred.
+	// Others and Joined are pods of other gangs that count.
 	Relation = problem.Relation
 )
 
