@@ -17,11 +17,12 @@ const MaxAmount = counts.MaxAmount
 type (
 	// Resources are amounts by resource name.
 	Resources = counts.Resources
-	// Node is a machine: what it offers and where it stands.
+	// Node is a machine: its Name, what is Allocatable, and Labels that say where it stands.
 	Node = counts.Node
-	// Pod is a pod that uses a node.
+	// Pod is a pod that uses a Node, by ID, with its Requests.
 	Pod = counts.Pod
-	// Shape is what a pod asks of a node.
+	// Shape is what a pod asks of a node: Requests, and nodes that are Excluded or the Only ones,
+	// with Key and Filter for the identity of both.
 	Shape = counts.Shape
 	// Path names a domain: label values from the broadest level down.
 	Path = counts.Path
@@ -105,10 +106,10 @@ func (c *Cluster) Checkpoint() Checkpoint { return c.state.Checkpoint() }
 // that has ended before is ignored. O(changes).
 func (c *Cluster) Rollback(to Checkpoint) { c.state.Rollback(to) }
 
-// Lacks returns for each relation of a gang how many items would have to go or to come for
+// Deficits returns for each relation of a gang how many items would have to go or to come for
 // it to hold of the pods that run; 0 where it holds. An item with a pod in no domain is one.
 // The error says what is invalid in the gang.
-func (c *Cluster) Lacks(gang *Gang) ([]int, error) { return problem.Lacks(c.state, gang) }
+func (c *Cluster) Deficits(gang *Gang) ([]int, error) { return problem.Deficits(c.state, gang) }
 
 // Decide answers whether and where a gang can run on the cluster as it is. It
 // leaves the cluster unchanged, apart from the counts it keeps for shapes.

@@ -137,9 +137,9 @@ func TestNoSentenceContradictsItsCertificate(t *testing.T) {
 func states(proof *certificate.Proof, resource string, needs, has int64) bool {
 	return slices.ContainsFunc(proof.Rules, func(r certificate.Rule) bool {
 		switch {
-		case r.Few != nil:
-			return resource == "" && r.Few.Needs-r.Few.Has == needs-has ||
-				resource != "" && r.Few.Resource == resource && r.Few.Asks == needs && r.Few.Free == has
+		case r.Deficit != nil:
+			return resource == "" && r.Deficit.Needs-r.Deficit.Has == needs-has ||
+				resource != "" && r.Deficit.Resource == resource && r.Deficit.Asks == needs && r.Deficit.Free == has
 		case r.Cut != nil:
 			return r.Cut.Resource == resource && r.Cut.Need == needs && r.Cut.Offer == has
 		}

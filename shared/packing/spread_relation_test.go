@@ -324,13 +324,13 @@ func TestWhatStandsIsToldToObeyOrNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.relation.Name, tc.relation.Topology, tc.relation.Level = "r", "site", "rack"
 			root := packing.Group{Name: "x", Running: tc.running, Relations: []string{"r"}}
-			got, err := s.cluster(t).Lacks(&packing.Gang{Root: root, Relations: []packing.Relation{tc.relation}})
+			got, err := s.cluster(t).Deficits(&packing.Gang{Root: root, Relations: []packing.Relation{tc.relation}})
 			if err != nil || !slices.Equal(got, []int{tc.want}) {
 				t.Errorf("lacks %v, want %d: %v", got, tc.want, err)
 			}
 		})
 	}
-	if _, err := s.cluster(t).Lacks(&packing.Gang{Relations: []packing.Relation{apart("r", "row")}}); err == nil {
+	if _, err := s.cluster(t).Deficits(&packing.Gang{Relations: []packing.Relation{apart("r", "row")}}); err == nil {
 		t.Error("a relation at no level is taken")
 	}
 }

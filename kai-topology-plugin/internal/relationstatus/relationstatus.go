@@ -46,7 +46,7 @@ func (d *Domains) Of(standing *gang.Gang) ([]Relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	lacks, err := d.cluster.Lacks(asked)
+	lacks, err := d.cluster.Deficits(asked)
 	if err != nil {
 		return nil, fmt.Errorf("the relations of %s: %w", gang.KeyOfPodGroup(standing.PodGroup), err)
 	}

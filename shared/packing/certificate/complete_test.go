@@ -28,7 +28,7 @@ func eachRack(each ...int) certificate.Rule {
 	return certificate.Rule{Branch: &certificate.Branch{Topology: "net", Level: "rack", Each: each, None: []int{1}}}
 }
 
-func few() certificate.Rule { return certificate.Rule{Few: &certificate.Few{}} }
+func deficit() certificate.Rule { return certificate.Rule{Deficit: &certificate.Deficit{}} }
 
 func TestACompletedProofHasNothingOfNoUse(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -39,19 +39,19 @@ func TestACompletedProofHasNothingOfNoUse(t *testing.T) {
 	}{
 		"an alternative that does not hold": {
 			start: []int{1, 0},
-			rules: []certificate.Rule{eachRack(1, 2), few(), byGPU()},
+			rules: []certificate.Rule{eachRack(1, 2), deficit(), byGPU()},
 			want: certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{
 				{Branch: &certificate.Branch{Topology: "net", Level: "rack", Domains: 2, Each: []int{2}, None: []int{1}}},
-				{Few: &certificate.Few{Has: 0, Needs: 3}},
+				{Deficit: &certificate.Deficit{Has: 0, Needs: 3}},
 				{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Domain: "z/r0", Need: 12, Offer: 8}},
 			}},
 		},
 		"a reference that is there twice": {
 			start: []int{0, 0},
-			rules: []certificate.Rule{eachRack(2, 2, 1, 2), few(), byGPU()},
+			rules: []certificate.Rule{eachRack(2, 2, 1, 2), deficit(), byGPU()},
 			want: certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{
 				{Branch: &certificate.Branch{Topology: "net", Level: "rack", Domains: 2, Each: []int{2}, None: []int{1}}},
-				{Few: &certificate.Few{Has: 0, Needs: 3}},
+				{Deficit: &certificate.Deficit{Has: 0, Needs: 3}},
 				{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Domain: "z/r0", Need: 12, Offer: 8}},
 			}},
 		},
@@ -62,7 +62,7 @@ func TestACompletedProofHasNothingOfNoUse(t *testing.T) {
 				in.Nodes[2].Free["gpu"], in.Nodes[3].Free["gpu"] = 4, 4
 			},
 			start: []int{0, 2},
-			rules: []certificate.Rule{eachRack(1), few(), byGPU()},
+			rules: []certificate.Rule{eachRack(1), deficit(), byGPU()},
 			want: certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{
 				{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Need: 12, Offer: 8}},
 			}},
@@ -98,11 +98,11 @@ func TestACompletedProofHasNothingOfNoUse(t *testing.T) {
 func TestALackIsThatOfMostNodes(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(in *certificate.Input)
-		want   certificate.Lack
+		want   certificate.Shortage
 	}{
 		"too little of one resource": {
 			func(in *certificate.Input) { in.Kinds[0].Requests["gpu"] = 5 },
-			certificate.Lack{Resource: "gpu", Asks: 5, Free: 4},
+			certificate.Shortage{Resource: "gpu", Asks: 5, Free: 4},
 		},
 		"more nodes have too little of the other resource": {
 			func(in *certificate.Input) {
@@ -112,11 +112,11 @@ func TestALackIsThatOfMostNodes(t *testing.T) {
 					in.Nodes[i+1].Free["memory"] = free
 				}
 			},
-			certificate.Lack{Resource: "memory", Asks: 9, Free: 10},
+			certificate.Shortage{Resource: "memory", Asks: 9, Free: 10},
 		},
 		"of equals the first by name": {
 			func(in *certificate.Input) { in.Kinds[0].Requests["cpu"], in.Kinds[0].Requests["gpu"] = 1, 5 },
-			certificate.Lack{Resource: "cpu", Asks: 1},
+			certificate.Shortage{Resource: "cpu", Asks: 1},
 		},
 		"nodes that filters exclude do not count": {
 			func(in *certificate.Input) {
@@ -124,7 +124,7 @@ func TestALackIsThatOfMostNodes(t *testing.T) {
 				in.Kinds[0].Requests["gpu"] = 5
 				in.Nodes[3].Free["gpu"] = 9
 			},
-			certificate.Lack{Resource: "gpu", Asks: 5, Free: 4},
+			certificate.Shortage{Resource: "gpu", Asks: 5, Free: 4},
 		},
 		"of two kinds the first": {
 			func(in *certificate.Input) {
@@ -132,21 +132,21 @@ func TestALackIsThatOfMostNodes(t *testing.T) {
 				in.Groups[0].MinMember = 2
 				in.Groups[0].Pending = []certificate.Pods{{Kind: 0, Names: []string{"p-0"}}, {Kind: 1, Names: []string{"p-1"}}}
 			},
-			certificate.Lack{Resource: "gpu", Asks: 5, Free: 4},
+			certificate.Shortage{Resource: "gpu", Asks: 5, Free: 4},
 		},
 		"filters exclude all nodes": {
-			func(in *certificate.Input) { in.Kinds[0].Barred = []bool{true, true, true, true} }, certificate.Lack{},
+			func(in *certificate.Input) { in.Kinds[0].Barred = []bool{true, true, true, true} }, certificate.Shortage{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := threePods()
 			in.Groups[0].Required = ""
 			test.change(in)
-			completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{few()}})
+			completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, completed.Rules[0].Few.Lack); diff != "" {
+			if diff := cmp.Diff(test.want, completed.Rules[0].Deficit.Shortage); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -158,7 +158,7 @@ func TestAProofEndsWithinItsSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proof := &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{eachRack(1, 2), few(), byGPU()}}
+	proof := &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{eachRack(1, 2), deficit(), byGPU()}}
 	// What a model has worked out once, it knows.
 	if _, first, err := m.Complete(proof, certificate.MaxSteps); err != nil || first < 1 {
 		t.Fatalf("%d steps, %v", first, err)
@@ -327,21 +327,21 @@ func TestFiltersTellKindsApart(t *testing.T) {
 func TestFewNamesTheInnermostGroup(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(in *certificate.Input)
-		want   certificate.Few
+		want   certificate.Deficit
 	}{
 		"a leaf of fewer pods than it needs": {
-			func(in *certificate.Input) { in.Groups[1].MinMember = 3 }, certificate.Few{Group: "a", Has: 2, Needs: 3},
+			func(in *certificate.Input) { in.Groups[1].MinMember = 3 }, certificate.Deficit{Group: "a", Has: 2, Needs: 3},
 		},
 		"running pods count": {
 			func(in *certificate.Input) { in.Groups[1].MinMember, in.Groups[1].Running = 4, []string{"n0"} },
-			certificate.Few{Group: "a", Has: 3, Needs: 4},
+			certificate.Deficit{Group: "a", Has: 3, Needs: 4},
 		},
 		"a group that could do without one, of which two lack": {
 			func(in *certificate.Input) {
 				in.Groups[1].MinMember = 3
 				in.Groups = append(in.Groups, certificate.Group{Name: "c", MinMember: 1})
 			},
-			certificate.Few{Has: 1, Needs: 2},
+			certificate.Deficit{Has: 1, Needs: 2},
 		},
 		"a group that could do without one, and pods that no node takes": {
 			func(in *certificate.Input) {
@@ -349,21 +349,21 @@ func TestFewNamesTheInnermostGroup(t *testing.T) {
 				in.Groups[1], in.Groups[2] = in.Groups[2], in.Groups[1]
 				in.Groups = append(in.Groups, certificate.Group{Name: "c"})
 			},
-			certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "gpu", Asks: 9, Free: 4}},
+			certificate.Deficit{Has: 1, Needs: 2, Shortage: certificate.Shortage{Resource: "gpu", Asks: 9, Free: 4}},
 		},
 		"pods that no node takes": {
 			func(in *certificate.Input) { in.Kinds[1].Requests["gpu"] = 9 },
-			certificate.Few{Group: "b", Needs: 1, Lack: certificate.Lack{Resource: "gpu", Asks: 9, Free: 4}},
+			certificate.Deficit{Group: "b", Needs: 1, Shortage: certificate.Shortage{Resource: "gpu", Asks: 9, Free: 4}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := racks()
 			test.change(in)
-			completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{few()}})
+			completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(&test.want, completed.Rules[0].Few); diff != "" {
+			if diff := cmp.Diff(&test.want, completed.Rules[0].Deficit); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -407,7 +407,7 @@ func TestGroupsThatAreSetAsideGetNoPods(t *testing.T) {
 	without := &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{
 		{Without: &certificate.Without{Groups: []string{"a", "b"}, Each: []int{1}, Then: []int{2}}},
 		{Branch: &certificate.Branch{Group: "a", Topology: "net", Level: "rack", Each: []int{2, 3}, None: []int{2}}},
-		few(), byGPU(),
+		deficit(), byGPU(),
 	}}
 	completed, err := certificate.Complete(in, without)
 	if err != nil {
@@ -447,7 +447,7 @@ func TestRunningPodsHoldTheirGroup(t *testing.T) {
 		t.Errorf("%d are needed of %d", c.Need, c.Offer)
 	}
 	in.Groups[0].Running = []string{"n3", "n0"}
-	if _, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{few()}}); err != nil {
+	if _, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}}); err != nil {
 		t.Errorf("it stands in two racks: %v", err)
 	}
 }
@@ -483,7 +483,7 @@ func TestGroupsOutsideTheGoalAreNotSetAside(t *testing.T) {
 		return certificate.Rule{Without: &certificate.Without{Groups: groups, Each: []int{each}, Then: []int{2}}}
 	}
 	completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0},
-		Rules: []certificate.Rule{without(1, "x"), without(2, "y", "x-large", "x"), few()}})
+		Rules: []certificate.Rule{without(1, "x"), without(2, "y", "x-large", "x"), deficit()}})
 	if err != nil {
 		t.Fatal(err)
 	}

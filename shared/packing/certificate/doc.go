@@ -32,7 +32,7 @@
 // is what its running members, the pods that it follows and its required level
 // leave, for it and for the groups around it. The rules:
 //
-//   - few: pods that fit on no node of their leaf's region, even alone, get none.
+//   - deficit: pods that fit on no node of their leaf's region, even alone, get none.
 //     If those left don't suffice, the goal cannot be satisfied.
 //   - cut: every placement that satisfies the goal places pods of at least the
 //     weight Need, and the nodes take pods of at most the weight Offer. Need is the

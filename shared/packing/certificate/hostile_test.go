@@ -25,7 +25,7 @@ func forked(straight int, last certificate.Rule) *certificate.Proof {
 		r.Branch.Each, r.Branch.None = next, next
 		rules = append(rules, r)
 	}
-	return proofOf(append(rules, last, few())...)
+	return proofOf(append(rules, last, deficit())...)
 }
 
 // roomy is a gang of one zone with one pod, some more groups, and one that needs nothing.
@@ -104,7 +104,7 @@ func TestAHostileCertificateEnds(t *testing.T) {
 			return in
 		}, func() *certificate.Proof {
 			p := forked(0, without(42, 41, "no"))
-			p.Rules = append(p.Rules, branch("no", "zone", 0, 43), few())
+			p.Rules = append(p.Rules, branch("no", "zone", 0, 43), deficit())
 			p.Rules[42].Branch.Each = slices.Repeat([]int{43}, 600000)
 			return p
 		}},

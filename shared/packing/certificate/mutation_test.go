@@ -78,8 +78,8 @@ func figuresOf(proof *certificate.Proof) []int64 {
 	var figures []int64
 	for _, r := range proof.Rules {
 		switch {
-		case r.Few != nil:
-			figures = append(figures, r.Few.Has, r.Few.Needs)
+		case r.Deficit != nil:
+			figures = append(figures, r.Deficit.Has, r.Deficit.Needs)
 		case r.Cut != nil:
 			figures = append(figures, r.Cut.Need, r.Cut.Offer)
 		case r.Branch != nil:
@@ -185,7 +185,7 @@ func TestACertificateForAnotherInputIsNamed(t *testing.T) {
 			`group "" weighs 1, or need not stand in one rack`},
 		"an unconfined branch": {certificate.Rule{Branch: &certificate.Branch{Topology: "net", Level: "rack"}},
 			`group "" need not stand in one rack`},
-		"two rules in one": {certificate.Rule{Few: &certificate.Few{}, Without: &certificate.Without{}},
+		"two rules in one": {certificate.Rule{Deficit: &certificate.Deficit{}, Without: &certificate.Without{}},
 			`rule 0 says 2 things and not one`},
 		"no rule": {certificate.Rule{}, `rule 0 says 0 things and not one`},
 		"pods that have levels": {cut(certificate.Measure{Resource: "gpu", Level: "rack"}),

@@ -43,9 +43,9 @@ type weighing struct {
 // list writes down who may use each node, if that is less to look at than everybody
 // for each node.
 func (v *verifier) list(w *weighing) {
-	const few = 16
+	const oneByOne = 16
 	words := v.nodes.Len()/64 + 1
-	if len(w.asking) <= few || len(w.nodes) <= 4*words {
+	if len(w.asking) <= oneByOne || len(w.nodes) <= 4*words {
 		return
 	}
 	each := func(visit func(i, node int)) {

@@ -100,7 +100,7 @@ func TestSumsAndProductsStop(t *testing.T) {
 }
 
 func TestARegionHasItsNodes(t *testing.T) {
-	few, many := &region{nodes: []int32{1, 3}}, &region{}
+	deficit, many := &region{nodes: []int32{1, 3}}, &region{}
 	for node := range int32(100) {
 		many.nodes = append(many.nodes, 2*node)
 	}
@@ -108,7 +108,7 @@ func TestARegionHasItsNodes(t *testing.T) {
 		r    *region
 		node int
 		want bool
-	}{{nil, 0, false}, {few, 1, true}, {few, 2, false}, {many, 0, true}, {many, 1, false}, {many, 198, true},
+	}{{nil, 0, false}, {deficit, 1, true}, {deficit, 2, false}, {many, 0, true}, {many, 1, false}, {many, 198, true},
 		{many, 200, false},
 		{many, 1000, false}} {
 		if got := test.r.has(test.node); got != test.want {

@@ -15,28 +15,28 @@ type Proof struct {
 
 // Rule is one step of a proof. Exactly one of the fields is set.
 type Rule struct {
-	Few     *Few     `json:"few,omitempty"`
+	Deficit *Deficit `json:"deficit,omitempty"`
 	Cut     *Cut     `json:"cut,omitempty"`
 	Branch  *Branch  `json:"branch,omitempty"`
 	Without *Without `json:"without,omitempty"`
 }
 
-// Few says that too few pods, or too few children that can be satisfied, are
+// Deficit says that too few pods, or too few children that can be satisfied, are
 // left to the group when those are set aside that no node could take, alone on
 // it as it is now.
-type Few struct {
+type Deficit struct {
 	// Group is the one with too little, Has of what it Needs: pods of a leaf,
 	// children of a parent.
 	Group string `json:"group"`
 	Has   int64  `json:"has"`
 	Needs int64  `json:"needs"`
-	Lack
+	Shortage
 }
 
-// Lack says why the first pods of a group, or of the first of its children that fails,
+// Shortage says why the first pods of a group, or of the first of its children that fails,
 // that no node could take are such: it is the resource of which most of the nodes that
 // filters leave to them have too little for one pod, of several the first by name.
-type Lack struct {
+type Shortage struct {
 	// Resource is empty if filters leave no node.
 	Resource string `json:"resource,omitempty"`
 	// Asks is what one pod asks for, Free the most that any of those nodes has.

@@ -52,8 +52,8 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 	switch {
 	case r.fields() != 1:
 		return false, fmt.Errorf("%w: rule %d says %d things and not one", ErrNotProved, i, r.fields())
-	case r.Few != nil:
-		return v.few(s, i), nil
+	case r.Deficit != nil:
+		return v.deficit(s, i), nil
 	case r.Cut != nil:
 		return v.cut(s, i, r.Cut)
 	case r.Branch != nil:
@@ -65,7 +65,7 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 
 func (r *Rule) fields() int {
 	n := 0
-	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil} {
+	for _, set := range []bool{r.Deficit != nil, r.Cut != nil, r.Branch != nil, r.Without != nil} {
 		if set {
 			n++
 		}
@@ -78,17 +78,17 @@ func (v *verifier) note(rule int, f figures) {
 	v.log = append(v.log, entry{rule: rule, figures: &f})
 }
 
-func (v *verifier) few(s *state, rule int) bool {
+func (v *verifier) deficit(s *state, rule int) bool {
 	if _, possible := v.needed(s, nil); possible {
 		return false
 	}
-	v.note(rule, v.lacking(s, s.goal))
+	v.note(rule, v.deficitOf(s, s.goal))
 	return true
 }
 
 // lacking is the group to name of one that cannot be satisfied: the innermost for
 // want of which the others fail.
-func (v *verifier) lacking(s *state, group int) figures {
+func (v *verifier) deficitOf(s *state, group int) figures {
 	g := &v.in.Groups[group]
 	if v.leaf(group) {
 		has, largest := int64(len(g.Running)), -1
@@ -101,7 +101,7 @@ func (v *verifier) lacking(s *state, group int) figures {
 		}
 		f := figures{first: int64(g.MinMember), second: has, group: g.Name}
 		if largest >= 0 {
-			f.lack = v.lack(v.region(s, group), largest)
+			f.shortage = v.shortage(v.region(s, group), largest)
 		}
 		return f
 	}
@@ -114,11 +114,11 @@ func (v *verifier) lacking(s *state, group int) figures {
 		}
 	}
 	if g.MinSubGroups == len(v.children[group]) {
-		return v.lacking(s, fails)
+		return v.deficitOf(s, fails)
 	}
 	f := figures{first: int64(g.MinSubGroups), second: has, group: g.Name}
 	if fails >= 0 {
-		f.lack = v.lacking(s, fails).lack
+		f.shortage = v.deficitOf(s, fails).shortage
 	}
 	return f
 }
@@ -126,9 +126,9 @@ func (v *verifier) lacking(s *state, group int) figures {
 // lack is the resource that most of the nodes that are left to a kind have too little
 // of for one such pod. Of several that is the one of which no node has any, or least of
 // what is asked for; what every node has comes back when pods end, so devices go first.
-func (v *verifier) lack(r *region, kind int) Lack {
+func (v *verifier) shortage(r *region, kind int) Shortage {
 	if r == nil {
-		return Lack{}
+		return Shortage{}
 	}
 	v.spend(len(r.nodes))
 	requests, allowed := v.kinds[kind].requests, v.kinds[kind].allowed
@@ -145,13 +145,13 @@ func (v *verifier) lack(r *region, kind int) Lack {
 		}
 	}
 	share := func(i int) float64 { return float64(most[i]) / float64(max(1, requests[i])) }
-	worst := Lack{}
+	worst := Shortage{}
 	for _, name := range slices.Sorted(maps.Keys(v.resources)) {
 		i, than := v.resources[name], v.resources[worst.Resource]
 		scarcer := cmp.Or(cmp.Compare(without[i], without[than]), cmp.Compare(share(than), share(i)))
 		device := strings.Contains(name, "/") && !strings.Contains(worst.Resource, "/")
 		if without[i] > 0 && (worst.Resource == "" || scarcer > 0 || scarcer == 0 && device) {
-			worst = Lack{Resource: name, Asks: requests[i], Free: most[i]}
+			worst = Shortage{Resource: name, Asks: requests[i], Free: most[i]}
 		}
 	}
 	return worst
@@ -342,8 +342,8 @@ func (f *figures) nearer(other *figures) bool {
 // with is the rule with its figures.
 func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules []int) []int) Rule {
 	switch {
-	case r.Few != nil:
-		return Rule{Few: &Few{Group: f.group, Has: f.second, Needs: f.first, Lack: f.lack}}
+	case r.Deficit != nil:
+		return Rule{Deficit: &Deficit{Group: f.group, Has: f.second, Needs: f.first, Shortage: f.shortage}}
 	case r.Cut != nil:
 		return Rule{Cut: &Cut{Measure: r.Cut.Measure, Domain: f.where.place(), Need: f.first, Offer: f.second}}
 	case r.Branch != nil:

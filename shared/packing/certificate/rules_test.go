@@ -173,18 +173,18 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		never, fits *certificate.Input
 	}{
 		"few: no node takes a pod": {
-			proofOf(few()), only(site([]int64{1, 1}), leaf("", "", 1, 1)),
+			proofOf(deficit()), only(site([]int64{1, 1}), leaf("", "", 1, 1)),
 			only(site([]int64{1, 2}), leaf("", "", 1, 1)),
 		},
 		"few: what is left by the groups around": {
-			proofOf(few()), joined(site([]int64{1}, []int64{2}), "n0"), joined(site([]int64{1}, []int64{2}), "n1"),
+			proofOf(deficit()), joined(site([]int64{1}, []int64{2}), "n0"), joined(site([]int64{1}, []int64{2}), "n1"),
 		},
 		"few: followed pods that the input does not know tie to nothing": {
-			proofOf(few()), following(unlabelled(site([]int64{1})), "rack", "n0"),
+			proofOf(deficit()), following(unlabelled(site([]int64{1})), "rack", "n0"),
 			following(unlabelled(site([]int64{1})), "rack", "n9"),
 		},
 		"few: after the same rule did not hold": {
-			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{few(), without(2, 3, "a"), branch("a", "rack", 4, 3), few(),
+			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{deficit(), without(2, 3, "a"), branch("a", "rack", 4, 3), deficit(),
 				cut(gpu())}}, many(site([]int64{1}, []int64{1}, []int64{1})), many(site([]int64{1}, []int64{2})),
 		},
 		"cut: two nodes with different room": {
@@ -193,15 +193,15 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			gang(site([]int64{5, 4}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 4)),
 		},
 		"cut: items below the goal only": {
-			proofOf(without(1, 2, "a"), cut(certificate.Measure{Relation: "r"}), few()),
+			proofOf(without(1, 2, "a"), cut(certificate.Measure{Relation: "r"}), deficit()),
 			beside("n6", "n6", "n6", "n6"), beside("n6", "n6", "n6"),
 		},
 		"few: running pods count": {
-			proofOf(few()), running(only(site([]int64{0}), leaf("", "", 0, 1)), 0, "n0"),
+			proofOf(deficit()), running(only(site([]int64{0}), leaf("", "", 0, 1)), 0, "n0"),
 			running(only(site([]int64{1}), leaf("", "", 0, 1)), 0, "n0"),
 		},
 		"few: one child more than can be": {
-			proofOf(few()), gang(site([]int64{1}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 1)),
+			proofOf(deficit()), gang(site([]int64{1}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 1)),
 			gang(site([]int64{1}), 1, leaf("a", "", 0, 1), leaf("b", "", 1, 1)),
 		},
 		"cut: an amount": {
@@ -267,57 +267,57 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 				certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
 		},
 		"branch: no domain offers enough": {
-			proofOf(branch("", "rack", 1, 2), cut(gpu()), few()),
+			proofOf(branch("", "rack", 1, 2), cut(gpu()), deficit()),
 			only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3)),
 			only(site([]int64{1, 1}, []int64{2, 1}), leaf("", "rack", 0, 3)),
 		},
 		"branch: into a broader domain than is required": {
-			proofOf(branch("", "zone", 1, 2), cut(gpu()), few()),
+			proofOf(branch("", "zone", 1, 2), cut(gpu()), deficit()),
 			only(site([]int64{1}, []int64{1}), leaf("", "rack", 0, 3)),
 			only(site([]int64{3}, []int64{1}), leaf("", "rack", 0, 3)),
 		},
 		"branch: the gang could do without the group": {
-			proofOf(branch("a", "rack", 1, 2), cut(gpu()), few()),
+			proofOf(branch("a", "rack", 1, 2), cut(gpu()), deficit()),
 			gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
 			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
 		},
 		"branch: groups that are alike, of which one is confined": {
-			proofOf(branch("a", "rack", 1, 2), cut(count("rack", ab, gpu())), few()),
+			proofOf(branch("a", "rack", 1, 2), cut(count("rack", ab, gpu())), deficit()),
 			both(site([]int64{2}, []int64{1}), "rack", 0, 2),
 			both(site([]int64{2}, []int64{2}), "rack", 0, 2),
 		},
 		"branch: domains that another topology divides": {
 			proofOf(branch("", "rack", 1, 3), certificate.Rule{Branch: &certificate.Branch{Group: "a",
 				Topology: "power", Level: "rail",
-				Each: []int{2}, None: []int{3}}}, cut(gpu()), few()),
+				Each: []int{2}, None: []int{3}}}, cut(gpu()), deficit()),
 			rails("p0", "p1", "p0", "p1"), rails("p0", "p1", "p2", "p2"),
 		},
 		"few: near others, or where it stands": {
-			proofOf(few()),
+			proofOf(deficit()),
 			running(of(only(site([]int64{0}, []int64{0}), leaf("", "", 0, 1)),
 				certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
 			running(of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
 				certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
 		},
 		"few: near others only": {
-			proofOf(few()), of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
+			proofOf(deficit()), of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
 				certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0),
 			of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
 				certificate.Relation{Level: "rack", Near: []string{"n1"}}, 0),
 		},
 		"few: in the domain of those it follows": {
-			proofOf(few()), following(site([]int64{0}, []int64{1}), "rack", "n0"),
+			proofOf(deficit()), following(site([]int64{0}, []int64{1}), "rack", "n0"),
 			following(site([]int64{0}, []int64{1}), "zone", "n0"),
 		},
 		"few: those it follows stand in two domains": {
-			proofOf(few()), following(site([]int64{1}, []int64{1}), "rack", "n0", "n1"),
+			proofOf(deficit()), following(site([]int64{1}, []int64{1}), "rack", "n0", "n1"),
 			following(site([]int64{1}, []int64{1}), "rack", "n1", "n9"),
 		},
 		"few: it follows to a level that there is not": {
-			proofOf(few()), following(site([]int64{1}), "row", "n0"), following(site([]int64{1}), "rack", "n0"),
+			proofOf(deficit()), following(site([]int64{1}), "row", "n0"), following(site([]int64{1}), "rack", "n0"),
 		},
 		"without: a group that is too large": {
-			proofOf(without(1, 2, "a"), branch("a", "rack", 3, 2), few(), cut(gpu())),
+			proofOf(without(1, 2, "a"), branch("a", "rack", 3, 2), deficit(), cut(gpu())),
 			gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
 			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
 		},
@@ -357,13 +357,13 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			running(running(of(gang(site([]int64{4}, []int64{0}), 1, leaf("a", "zone", 0, 1),
 				leaf("b", "zone", 0, 1)), apart, 1, 2),
 				1, "n0"), 2, "n1"),
-			proofOf(without(2, 1, "b", "a"), few(), cut(certificate.Measure{Relation: "r"})), map[string]string{"a-0": "n0"},
+			proofOf(without(2, 1, "b", "a"), deficit(), cut(certificate.Measure{Relation: "r"})), map[string]string{"a-0": "n0"},
 		},
 		"a group inside an item and one in none": {
 			of(gang(site([]int64{4}), 1, certificate.Group{Name: "outer", MinSubGroups: 1},
 				inside(1, leaf("a", "", 0, 1)),
 				leaf("b", "", 0, 1)), full, 1),
-			proofOf(without(2, 1, "a", "b"), few(), cut(certificate.Measure{Relation: "r"})), map[string]string{"b-0": "n0"},
+			proofOf(without(2, 1, "a", "b"), deficit(), cut(certificate.Measure{Relation: "r"})), map[string]string{"b-0": "n0"},
 		},
 		"an item, and a group with items inside": {
 			func() *certificate.Input {
@@ -375,7 +375,7 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 				in.Groups[4].Relations = []string{"r"}
 				return in
 			}(),
-			proofOf(without(2, 1, "a", "b"), few(), cut(certificate.Measure{Relation: "r"})), map[string]string{"b1-0": "n0", "b2-0": "n0"},
+			proofOf(without(2, 1, "a", "b"), deficit(), cut(certificate.Measure{Relation: "r"})), map[string]string{"b1-0": "n0", "b2-0": "n0"},
 		},
 		"groups of which a measure inside weighs one": {
 			gang(site([]int64{4}), 2, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1)),
@@ -389,12 +389,12 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 				moved(in, "y", 0, 1)
 				return in
 			}(),
-			proofOf(branch("all", "zone", 1, 3), branch("a", "rack", 2, 3), cut(gpu()), few()),
+			proofOf(branch("all", "zone", 1, 3), branch("a", "rack", 2, 3), cut(gpu()), deficit()),
 			map[string]string{"a-0": "n2", "a-1": "n3"},
 		},
 		"racks of two zones": {
 			moved(gang(site([]int64{1}, []int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "zone", 0, 2)), "y", 0, 1),
-			proofOf(branch("a", "rack", 1, 3), branch("b", "zone", 2, 3), cut(gpu()), few()),
+			proofOf(branch("a", "rack", 1, 3), branch("b", "zone", 2, 3), cut(gpu()), deficit()),
 			map[string]string{"a-0": "n2", "b-0": "n0", "b-1": "n1"},
 		},
 		"pods of two measures": {
@@ -430,7 +430,7 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 		},
 		"groups of which some are set aside": {
 			gang(site([]int64{1}), 1, leaf("a", "", 1, 1), leaf("b", "", 1, 1), leaf("c", "", 0, 1)),
-			proofOf(without(1, 2, "a"), few(), few()), map[string]string{"c-0": "n0"},
+			proofOf(without(1, 2, "a"), deficit(), deficit()), map[string]string{"c-0": "n0"},
 		},
 		"a sum that has come to the end of int64": {
 			sums, proofOf(cut(count("zone", []string{"a", "b"}, gpu()))), map[string]string{"a-0": "n0", "b-0": "n1"},
@@ -479,7 +479,7 @@ func TestAModelThatRanOutOfStepsProvesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, steps := range []int{limit, certificate.MaxSteps} {
-			if _, _, err := m.Complete(proofOf(few()), steps); !errors.Is(err, certificate.ErrNotProved) {
+			if _, _, err := m.Complete(proofOf(deficit()), steps); !errors.Is(err, certificate.ErrNotProved) {
 				t.Fatalf("after %d steps: %v", limit, err)
 			}
 		}
@@ -501,7 +501,7 @@ func TestGroupsBoundGroupsOfBroaderDomainsOnly(t *testing.T) {
 
 // A group that needs less than nothing needs nothing, whatever runs of it.
 func TestNoMinimumIsBelowNothing(t *testing.T) {
-	for _, rule := range []certificate.Rule{few(), cut(gpu())} {
+	for _, rule := range []certificate.Rule{deficit(), cut(gpu())} {
 		in := running(only(site([]int64{1}), leaf("all", "", 0, 1)), 0, "n0", "n0")
 		in.Groups[0].MinMember = math.MinInt + 1
 		if _, err := certificate.Complete(in, proofOf(rule)); err == nil || err.Error() != certificate.ErrNotProved.Error() {
@@ -521,17 +521,17 @@ func TestWhatIsWrongInsideAProofIsNamed(t *testing.T) {
 		rules []certificate.Rule
 		want  string
 	}{
-		"for a domain":             {[]certificate.Rule{branch("a", "rack", 1, 2), wrong, few()}, `group "c" is not in the input`},
-		"without a group":          {[]certificate.Rule{branch("a", "rack", 2, 1), wrong, few()}, `group "c" is not in the input`},
-		"about a group alone":      {[]certificate.Rule{without(1, 2, "b"), wrong, few()}, `group "c" is not in the input`},
-		"about the rest":           {[]certificate.Rule{without(2, 1, "b"), wrong, few()}, `group "c" is not in the input`},
-		"in what is to be set":     {[]certificate.Rule{without(1, 1, "c"), few()}, `group "c" is not in the input`},
+		"for a domain":             {[]certificate.Rule{branch("a", "rack", 1, 2), wrong, deficit()}, `group "c" is not in the input`},
+		"without a group":          {[]certificate.Rule{branch("a", "rack", 2, 1), wrong, deficit()}, `group "c" is not in the input`},
+		"about a group alone":      {[]certificate.Rule{without(1, 2, "b"), wrong, deficit()}, `group "c" is not in the input`},
+		"about the rest":           {[]certificate.Rule{without(2, 1, "b"), wrong, deficit()}, `group "c" is not in the input`},
+		"in what is to be set":     {[]certificate.Rule{without(1, 1, "c"), deficit()}, `group "c" is not in the input`},
 		"in a bound":               {[]certificate.Rule{cut(count("rack", []string{"a"}, count("zone", []string{"a"})))}, "is not below"},
-		"a reference":              {[]certificate.Rule{branch("a", "rack", 2, 9), few()}, "rule 0 refers to rule 9 of 2"},
-		"a level":                  {[]certificate.Rule{branch("a", "row", 1, 1), few()}, `topology "net" has no level "row" in the input`},
-		"a level by another name":  {[]certificate.Rule{another, few()}, `group "a" need not stand in one rack`},
-		"a group of any level":     {[]certificate.Rule{branch("b", "zone", 1, 1), few()}, `group "b" need not stand in one zone`},
-		"two rules in one":         {[]certificate.Rule{{Few: &certificate.Few{}, Without: &certificate.Without{}}}, "rule 0 says 2 things and not one"},
+		"a reference":              {[]certificate.Rule{branch("a", "rack", 2, 9), deficit()}, "rule 0 refers to rule 9 of 2"},
+		"a level":                  {[]certificate.Rule{branch("a", "row", 1, 1), deficit()}, `topology "net" has no level "row" in the input`},
+		"a level by another name":  {[]certificate.Rule{another, deficit()}, `group "a" need not stand in one rack`},
+		"a group of any level":     {[]certificate.Rule{branch("b", "zone", 1, 1), deficit()}, `group "b" need not stand in one zone`},
+		"two rules in one":         {[]certificate.Rule{{Deficit: &certificate.Deficit{}, Without: &certificate.Without{}}}, "rule 0 says 2 things and not one"},
 		"none":                     {[]certificate.Rule{{}}, "rule 0 says 0 things and not one"},
 		"a pod of negative weight": {[]certificate.Rule{cut(certificate.Measure{Pods: map[string]int64{"a-0": -1}})}, `pod "a-0" weighs -1`},
 		"a pod that is none":       {[]certificate.Rule{cut(certificate.Measure{Pods: map[string]int64{"z": 1}})}, `pod "z" is not in the input`},
@@ -567,7 +567,7 @@ func TestACutIsAboutTheNearestDomain(t *testing.T) {
 			in.Kinds = in.Kinds[:2]
 			barred(in, test.barred...)
 			in.Kinds[0].Barred = in.Kinds[1].Barred
-			completed, err := certificate.Complete(in, proofOf(branch("", "rack", 1, 2), cut(gpu()), few()))
+			completed, err := certificate.Complete(in, proofOf(branch("", "rack", 1, 2), cut(gpu()), deficit()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -585,7 +585,7 @@ func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 	for _, test := range []struct {
 		proof *certificate.Proof
 		want  bool
-	}{{proofOf(without(1, 2, "a"), few(), cut(gpu())), false}, {proofOf(cut(gpu())), true}} {
+	}{{proofOf(without(1, 2, "a"), deficit(), cut(gpu())), false}, {proofOf(cut(gpu())), true}} {
 		if _, err := certificate.Complete(in, test.proof); (err == nil) != test.want {
 			t.Errorf("%+v: %v", test.proof.Rules, err)
 		}
@@ -595,8 +595,8 @@ func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 // What stands first of rules that hold is kept, and what does not hold is not.
 func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 	in := only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3))
-	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), few(), cut(gpu()),
-		few()}}
+	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), deficit(), cut(gpu()),
+		deficit()}}
 	completed, err := certificate.Complete(in, proof)
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestProofsAtRandomProveSomething(t *testing.T) {
 
 func ruleOf(r *certificate.Rule) string {
 	switch {
-	case r.Few != nil:
+	case r.Deficit != nil:
 		return "few"
 	case r.Cut != nil:
 		return "cut"
@@ -282,7 +282,7 @@ func (m maker) rule(in *certificate.Input, i, count int) certificate.Rule {
 	case kind < 8:
 		return cut(m.measure(in, 2))
 	default:
-		return few()
+		return deficit()
 	}
 }
 

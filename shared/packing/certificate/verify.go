@@ -123,10 +123,10 @@ type entry struct {
 // miss.
 type figures struct {
 	first, second int64
-	// group is the one that a Few is about, where the place of a Cut, and barred how many
+	// group is the one that a Deficit is about, where the place of a Cut, and barred how many
 	// nodes there no pod may use.
-	group  string
-	where  *state
-	barred int
-	lack   Lack
+	group    string
+	where    *state
+	barred   int
+	shortage Shortage
 }

@@ -104,10 +104,10 @@ func TakesAny(p *problem.Problem, kinds []int32) func(node int32) bool {
 	var dense []*counts.ShapeCounts
 	var takes counts.Bitset
 	for _, k := range kinds {
-		if few := p.Shapes[k].Sparse; few != nil {
+		if sparse := p.Shapes[k].Sparse; sparse != nil {
 			takes.Grow(p.Cluster.Rows())
-			for at, node := range few.Nodes {
-				if few.Fits[at] > 0 {
+			for at, node := range sparse.Nodes {
+				if sparse.Fits[at] > 0 {
 					takes[node>>6] |= 1 << (node & 63)
 				}
 			}
@@ -169,8 +169,8 @@ func domainsFor(
 	t := p.Cluster.Topologies[in.Slot]
 	kinds := p.KindsOf(group)
 	for k, n := range p.Wants(s.Want, group) {
-		if few := p.Shapes[kinds[k]].Sparse; n > 0 && few != nil {
-			return few.Domains(t, in.At, level, visit)
+		if sparse := p.Shapes[kinds[k]].Sparse; n > 0 && sparse != nil {
+			return sparse.Domains(t, in.At, level, visit)
 		}
 	}
 	return t.DomainsAt(in.At, level, visit)

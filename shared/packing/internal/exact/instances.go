@@ -68,7 +68,7 @@ func newEncoding(
 	for _, n := range c.p.Wants(sel.Want, 0) {
 		kinds += int(min(n, 1))
 	}
-	if c.large = c.beyond(kinds); c.large {
+	if c.large = c.exceeds(kinds); c.large {
 		return c
 	}
 	c.seatItems(taken)
@@ -221,7 +221,7 @@ func (c *encoding) intern(key string, it Item, kind int) int {
 	if at, ok := c.index[key]; ok {
 		return at
 	}
-	if c.beyond(len(c.Items) + 1) {
+	if c.exceeds(len(c.Items) + 1) {
 		c.large = true
 		return 0
 	}
@@ -231,7 +231,7 @@ func (c *encoding) intern(key string, it Item, kind int) int {
 }
 
 // beyond reports whether so many items are more than a search could look at.
-func (c *encoding) beyond(n int) bool {
+func (c *encoding) exceeds(n int) bool {
 	return n > 1 && (n > maxItems || n*len(c.snap.Nodes) > maxTable)
 }
 

@@ -65,7 +65,7 @@ func TestRulesAreCountedWhereverTheyAreUsed(t *testing.T) {
 	used := timesUsed(&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{
 		{Without: &certificate.Without{Each: []int{1, 2}, Then: []int{3}}},
 		{Branch: &certificate.Branch{Each: []int{2, 3}, None: []int{2}}},
-		{Few: &certificate.Few{}}, {Few: &certificate.Few{}},
+		{Deficit: &certificate.Deficit{}}, {Deficit: &certificate.Deficit{}},
 	}})
 	if want := []int{1, 2, 3, 2}; !slices.Equal(used, want) {
 		t.Errorf("%v, want %v", used, want)
@@ -75,7 +75,9 @@ func TestRulesAreCountedWhereverTheyAreUsed(t *testing.T) {
 // A claim is what a sentence can say: one group, one domain at most, and one rule. What is
 // more than that has no figures.
 func TestACertificateComesDownToAClaim(t *testing.T) {
-	few := func(group string) certificate.Rule { return certificate.Rule{Few: &certificate.Few{Group: group}} }
+	deficit := func(group string) certificate.Rule {
+		return certificate.Rule{Deficit: &certificate.Deficit{Group: group}}
+	}
 	cut := func(domain string, need, offer int64, of ...string) certificate.Rule {
 		return certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu", Of: of}, Domain: domain,
 			Need: need, Offer: offer}}
@@ -101,8 +103,8 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 		nearest string
 	}{
 		"too few pods of a leaf": {
-			[]certificate.Rule{few("b")}, said{Group: groupB, Leaf: true, Running: 1, Rule: true}, ""},
-		"too few groups": {[]certificate.Rule{few("a")}, said{Group: groupA, Rule: true}, ""},
+			[]certificate.Rule{deficit("b")}, said{Group: groupB, Leaf: true, Running: 1, Rule: true}, ""},
+		"too few groups": {[]certificate.Rule{deficit("a")}, said{Group: groupA, Rule: true}, ""},
 		"a resource, of unlike pods": {
 			[]certificate.Rule{cut("", 7, 6)}, said{Rule: true}, ""},
 		"a resource, of pods that are alike": {
@@ -110,33 +112,33 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 		"a resource of one leaf": {
 			[]certificate.Rule{cut("", 3, 2, "b")}, said{Group: groupB, Leaf: true, Running: 1, Pods: 3, Rule: true}, ""},
 		"a domain, and the group that goes there": {
-			[]certificate.Rule{branch("a", 1, 2), few("all"), cut("z/n1", 4, 3, "a1", "a2")},
+			[]certificate.Rule{branch("a", 1, 2), deficit("all"), cut("z/n1", 4, 3, "a1", "a2")},
 			said{Group: groupA, Here: true, Pods: 2, Branch: true, Rule: true}, "z/n1"},
 		"a domain of another group": {
-			[]certificate.Rule{branch("b", 1, 2), few("all"), cut("z/n1", 4, 3, "a1")},
+			[]certificate.Rule{branch("b", 1, 2), deficit("all"), cut("z/n1", 4, 3, "a1")},
 			said{Group: groupA1, Leaf: true, Pods: 2, Branch: true, Rule: true}, "z/n1"},
 		"of several cuts that which lacks least": {
-			[]certificate.Rule{branch("a", 1, 2, 3), few("all"), cut("z/n1", 4, 1, "a1"), cut("z/n2", 4, 3, "a1")},
+			[]certificate.Rule{branch("a", 1, 2, 3), deficit("all"), cut("z/n1", 4, 1, "a1"), cut("z/n2", 4, 3, "a1")},
 			said{Group: groupA1, Leaf: true, Pods: 2, Branch: true, Rule: true}, "z/n2"},
 		"a group that the gang cannot do without": {
-			[]certificate.Rule{without("a", 1, 2), few("a1"), few("all")}, said{Group: groupA1, Leaf: true, Rule: true}, ""},
+			[]certificate.Rule{without("a", 1, 2), deficit("a1"), deficit("all")}, said{Group: groupA1, Leaf: true, Rule: true}, ""},
 		"a group that leaves a gang with too little for another reason": {
-			[]certificate.Rule{without("a", 1, 2), few("a1"), cut("", 9, 8)}, said{}, "",
+			[]certificate.Rule{without("a", 1, 2), deficit("a1"), cut("", 9, 8)}, said{}, "",
 		},
 		"a group inside of a group": {
-			[]certificate.Rule{without("a", 1, 3), without("a1", 2, 3), few("a2"), few("a")}, said{}, "",
+			[]certificate.Rule{without("a", 1, 3), without("a1", 2, 3), deficit("a2"), deficit("a")}, said{}, "",
 		},
 		"a group that is left out in each domain of another": {
-			[]certificate.Rule{branch("b", 3, 1), without("a", 2, 3), few("a1"), few("all")}, said{}, "",
+			[]certificate.Rule{branch("b", 3, 1), without("a", 2, 3), deficit("a1"), deficit("all")}, said{}, "",
 		},
 		"a domain in a domain": {
-			[]certificate.Rule{branch("a", 2, 1), branch("b", 2, 3), few("all"), few("b")}, said{}, "",
+			[]certificate.Rule{branch("a", 2, 1), branch("b", 2, 3), deficit("all"), deficit("b")}, said{}, "",
 		},
 		"no domain at all": {
-			[]certificate.Rule{branch("a", 1), few("all")}, said{}, "",
+			[]certificate.Rule{branch("a", 1), deficit("all")}, said{}, "",
 		},
 		"one rule for several cases, whose figures are of one of them only": {
-			[]certificate.Rule{branch("a", 1, 1), few("a1")}, said{}, "",
+			[]certificate.Rule{branch("a", 1, 1), deficit("a1")}, said{}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +177,7 @@ func TestAClaimIsAboutTheDomainThatItsCutNames(t *testing.T) {
 		"another one":           {claim{here: true, branch: branch, rule: named}, "n1", false},
 		"that of another group": {claim{branch: branch, rule: named}, "n2", false},
 		"any, if it is not about room": {
-			claim{here: true, branch: branch, rule: &certificate.Rule{Few: &certificate.Few{}}}, "n2", false,
+			claim{here: true, branch: branch, rule: &certificate.Rule{Deficit: &certificate.Deficit{}}}, "n2", false,
 		},
 	} {
 		if got := test.claim.within(p, rack(test.node)); got != test.want {

@@ -187,9 +187,11 @@ func (d *report) shortages(i int, r problem.Region, rest []problem.AskedPods) []
 // admitted reports whether filters and relations let further pods of a leaf onto any
 // node of a region. For a filter that was not asked about all nodes, those that were listed say so.
 func (d *report) admitted(i int, r problem.Region, shape int) bool {
-	f, few := d.P.Shapes[shape].Filter, d.P.Shapes[shape].Sparse
-	if few != nil && !d.P.Cluster.Current(f) {
-		return slices.ContainsFunc(few.Nodes, func(node int32) bool { return d.P.Includes(r, node) && !d.P.Barred(i, node) })
+	f, sparse := d.P.Shapes[shape].Filter, d.P.Shapes[shape].Sparse
+	if sparse != nil && !d.P.Cluster.Current(f) {
+		return slices.ContainsFunc(sparse.Nodes, func(node int32) bool {
+			return d.P.Includes(r, node) && !d.P.Barred(i, node)
+		})
 	}
 	return !d.P.Cluster.Topologies[r.Slot].NodesOf(r.At, func(node int32) bool {
 		return !d.P.Cluster.Lets(f, node) || !d.P.Passes(r, node) || d.P.Barred(i, node)
@@ -252,8 +254,8 @@ func (d *report) explainWaiting(l *problem.Ledger, groups []GroupPlacement) []Ex
 		}
 		e := d.about(i)
 		e.Wanted = groups[i].Waiting
-		if lacking := d.lackingPods(i); lacking != counts.None {
-			e.Sentence = d.lackingSentence(i, lacking, &e)
+		if below := d.belowMinimum(i); below != counts.None {
+			e.Sentence = d.belowMinimumSentence(i, below, &e)
 			result = append(result, e)
 			continue
 		}
@@ -286,7 +288,7 @@ func (d *report) explainWaiting(l *problem.Ledger, groups []GroupPlacement) []Ex
 
 // lackingPods is a leaf for want of whose pods another one cannot be placed, which is that
 // itself if it has too few; none if there is no such leaf.
-func (d *report) lackingPods(i int) int {
+func (d *report) belowMinimum(i int) int {
 	for up := i; up != counts.None; up = d.P.Groups[up].Parent {
 		for leaf := up; !d.P.Satisfiable(up) && leaf < d.P.Groups[up].End; leaf++ {
 			if d.P.Groups[leaf].Leaf() && !d.P.Satisfiable(leaf) {

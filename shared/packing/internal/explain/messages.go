@@ -10,20 +10,20 @@ import (
 )
 
 // message say how much fits, and what lacks, and fill in the figures of that.
-func (c *claim) message(e *Explanation) (fits, lacks string) {
+func (c *claim) message(e *Explanation) (fits, missing string) {
 	fits = "too few pods fit"
 	switch {
 	case c.rule == nil:
-		lacks = ", as the certificate shows case by case"
-	case c.rule.Few != nil:
-		fits, lacks = c.shortageMessage(e)
+		missing = ", as the certificate shows case by case"
+	case c.rule.Deficit != nil:
+		fits, missing = c.shortageMessage(e)
 	case c.rule.Cut.Resource != "":
-		fits, lacks = c.resourceMessage(e)
+		fits, missing = c.resourceMessage(e)
 	default:
-		fits, lacks = cutMessage(c.rule.Cut, c.gang, e)
+		fits, missing = cutMessage(c.rule.Cut, c.gang, e)
 	}
 	if c.branch != nil && !c.here {
-		lacks += fmt.Sprintf(", wherever group %q goes", c.branch.Group)
+		missing += fmt.Sprintf(", wherever group %q goes", c.branch.Group)
 	}
 	switch {
 	case len(e.Domain) > 0:
@@ -32,7 +32,7 @@ func (c *claim) message(e *Explanation) (fits, lacks string) {
 	default:
 		fits += " into the cluster"
 	}
-	return fits, lacks
+	return fits, missing
 }
 
 // relationsOf names the relations that bound what a domain takes.
@@ -49,41 +49,42 @@ func (d *report) relationsOf(m *certificate.Measure) string {
 
 // shortageMessage count the pods, or the subgroups, of which each fits by itself, and say
 // what one of the others lacks.
-func (c *claim) shortageMessage(e *Explanation) (fits, lacks string) {
-	few, what := c.rule.Few, "subgroups"
-	has, needs := few.Has-c.running, few.Needs-c.running
+func (c *claim) shortageMessage(e *Explanation) (fits, missing string) {
+	deficit, what := c.rule.Deficit, "subgroups"
+	has, needs := deficit.Has-c.running, deficit.Needs-c.running
 	if c.leaf {
 		what, e.Fit, e.Wanted = "pods", int(has), int(needs)
 	}
 	fits = fmt.Sprintf("%d of %d %s fit", has, needs, what)
-	short := Shortage{Resource: few.Resource, Amount: few.Asks - few.Free, Needed: few.Asks, Free: few.Free}
+	asks, free := deficit.Asks, deficit.Free
+	short := Shortage{Resource: deficit.Resource, Amount: asks - free, Needed: asks, Free: free}
 	switch {
-	case few.Resource == "":
+	case deficit.Resource == "":
 		return fits, ""
 	case short.Amount <= 0:
-		return fits, fmt.Sprintf(", since most nodes have too little %s for a pod", few.Resource)
-	case few.Free == 0:
-		lacks = ", of which no node has any"
+		return fits, fmt.Sprintf(", since most nodes have too little %s for a pod", deficit.Resource)
+	case free == 0:
+		missing = ", of which no node has any"
 	default:
-		lacks = fmt.Sprintf(", no node having more than %s", figure(few.Resource, few.Free))
+		missing = fmt.Sprintf(", no node having more than %s", figure(deficit.Resource, free))
 	}
 	e.Short = []Shortage{short}
-	return fits, fmt.Sprintf(", one asking for %s%s", amountText(Shortage{Resource: few.Resource, Amount: few.Asks}),
-		lacks)
+	one := Shortage{Resource: deficit.Resource, Amount: asks}
+	return fits, fmt.Sprintf(", one asking for %s%s", amountText(one), missing)
 }
 
 // resourceMessage are about the amount of a resource that is needed at least, and the
 // amount that pods can take at most; in pods too where each takes as much.
-func (c *claim) resourceMessage(e *Explanation) (fits, lacks string) {
+func (c *claim) resourceMessage(e *Explanation) (fits, missing string) {
 	cut := c.rule.Cut
 	short := Shortage{Resource: cut.Resource, Amount: cut.Need - cut.Offer, Needed: cut.Need, Free: cut.Offer}
 	e.Short = []Shortage{short}
-	lacks = ", short of " + amountText(short)
+	missing = ", short of " + amountText(short)
 	if c.pods > 0 {
 		e.Fit, e.Wanted = int(cut.Offer/c.pods), int(cut.Need/c.pods)
-		return fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted), lacks
+		return fmt.Sprintf("%d of %d pods fit", e.Fit, e.Wanted), missing
 	}
-	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", lacks, figure(cut.Resource, cut.Need),
+	return "too few pods fit", fmt.Sprintf("%s (at least %s needed, room for %s)", missing, figure(cut.Resource, cut.Need),
 		figure(cut.Resource, cut.Offer))
 }
 
@@ -136,17 +137,17 @@ func verb(number int64, one, many string) string {
 }
 
 // cutMessage are about what is needed at least, and what has room at most.
-func cutMessage(cut *certificate.Cut, gang string, e *Explanation) (fits, lacks string) {
+func cutMessage(cut *certificate.Cut, gang string, e *Explanation) (fits, missing string) {
 	if len(cut.Pods) > 0 {
 		e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
 		return fmt.Sprintf("at most %d of %d pods fit", cut.Offer, cut.Need), ""
 	}
 	if _, whole := cut.Groups[gang]; whole {
-		lacks = ", which need one " + cut.Level
+		missing = ", which need one " + cut.Level
 		if by := cut.By[0].Resource; by != "" {
-			lacks += " with enough " + by
+			missing += " with enough " + by
 		}
-		return "too few pods fit", lacks
+		return "too few pods fit", missing
 	}
 	what := "subgroups"
 	for _, weight := range cut.Groups {

@@ -29,8 +29,8 @@ func (d *report) explainProof() Explanation {
 	switch {
 	case at >= 0:
 		d.name(&e, regions[at])
-	case c.rule != nil && c.rule.Few != nil && d.P.Groups[c.group].Required != counts.None:
-		at = d.roomiest(regions, c.group, c.rule.Few.Resource)
+	case c.rule != nil && c.rule.Deficit != nil && d.P.Groups[c.group].Required != counts.None:
+		at = d.roomiest(regions, c.group, c.rule.Deficit.Resource)
 		d.name(&e, regions[at])
 	case len(regions) == 1:
 		at = 0
@@ -39,15 +39,15 @@ func (d *report) explainProof() Explanation {
 		regions, at = []problem.Region{problem.WholeCluster}, 0
 	}
 	e.Excluded = d.exclusions(regions[at], d.P.Asked(d.P.Pending, c.group))
-	fits, lacks := c.message(&e)
+	fits, missing := c.message(&e)
 	if c.rule != nil && c.rule.Cut != nil {
-		lacks += d.relationsOf(&c.rule.Cut.Measure)
+		missing += d.relationsOf(&c.rule.Cut.Measure)
 	}
-	if c.rule != nil && c.rule.Few != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Few.Resource == "" {
-		lacks += d.emptiness(regions[at])
+	if c.rule != nil && c.rule.Deficit != nil && len(e.Short)+len(e.Excluded) == 0 && c.rule.Deficit.Resource == "" {
+		missing += d.emptiness(regions[at])
 	}
-	lacks += d.related(&c)
-	e.Sentence = d.misfitSentence(c.group, &e, fits, lacks+excludedText(&e))
+	missing += d.related(&c)
+	e.Sentence = d.misfitSentence(c.group, &e, fits, missing+excludedText(&e))
 	return e
 }
 
@@ -124,7 +124,7 @@ func (d *report) claim() claim {
 	for at := d.certificate.Start[0]; ; {
 		r := &rules[at]
 		switch {
-		case used[at] > 1, r.Without != nil && (c.group > 0 || c.branch != nil || rules[r.Without.Then[0]].Few == nil),
+		case used[at] > 1, r.Without != nil && (c.group > 0 || c.branch != nil || rules[r.Without.Then[0]].Deficit == nil),
 			r.Branch != nil && (c.branch != nil || len(r.Branch.Each) == 0):
 			return claim{}
 		case r.Without != nil:
@@ -167,8 +167,8 @@ func nearestRule(rules []certificate.Rule, of []int) int {
 	best, least := of[0], 2.0
 	for _, at := range of {
 		if cut := rules[at].Cut; cut != nil {
-			if lacks := float64(cut.Need-cut.Offer) / float64(cut.Need); lacks < least {
-				best, least = at, lacks
+			if missing := float64(cut.Need-cut.Offer) / float64(cut.Need); missing < least {
+				best, least = at, missing
 			}
 		}
 	}
@@ -187,8 +187,8 @@ func byName(p *problem.Problem) map[string]int {
 // subject finds the group that the rule of a claim is about.
 func subject(p *problem.Problem, c *claim, groups map[string]int) {
 	switch {
-	case c.rule.Few != nil:
-		c.group = groups[c.rule.Few.Group]
+	case c.rule.Deficit != nil:
+		c.group = groups[c.rule.Deficit.Group]
 	case c.rule.Cut != nil && len(c.rule.Cut.Of) > 0:
 		c.group = groups[c.rule.Cut.Of[0]]
 		for _, leaf := range c.rule.Cut.Of {

@@ -13,13 +13,13 @@ import (
 
 // misfitSentence says why a group that needs room has none: how much fits, and
 // what lacks for the rest.
-func (d *report) misfitSentence(i int, e *Explanation, fits, lacks string) string {
+func (d *report) misfitSentence(i int, e *Explanation, fits, missing string) string {
 	var b strings.Builder
 	who := problem.Named(d.P.Groups[i].Source)
 	if follower, joined := d.joins(i); joined != "" {
 		fmt.Fprintf(&b, "%s must join %s", problem.Named(d.P.Groups[follower].Source), joined)
 		if follower == i && (d.P.Groups[i].Pinned || d.P.Groups[i].Required == counts.None) {
-			return b.String() + ": " + fits + lacks
+			return b.String() + ": " + fits + missing
 		}
 		b.WriteString(", where ")
 		if follower == i {
@@ -36,7 +36,7 @@ func (d *report) misfitSentence(i int, e *Explanation, fits, lacks string) strin
 	default:
 		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s", who, e.Level, e.Domain)
 	}
-	return b.String() + ": " + fits + lacks
+	return b.String() + ": " + fits + missing
 }
 
 // joins names the pods of other gangs that a group, or the nearest of its
@@ -99,13 +99,13 @@ func (d *report) waitingSentence(i int, e *Explanation, with, otherwise string) 
 }
 
 // lackingSentence says of pods beyond the minimum that they wait for further pods of a leaf.
-func (d *report) lackingSentence(i, lacking int, e *Explanation) string {
+func (d *report) belowMinimumSentence(i, below int, e *Explanation) string {
 	who := "it"
-	if lacking != i {
-		who = problem.Named(d.P.Groups[lacking].Source)
+	if below != i {
+		who = problem.Named(d.P.Groups[below].Source)
 	}
-	return fmt.Sprintf("%s, since %s has %d of the %d pods it needs", d.waiting(i, e), who, d.has(lacking),
-		d.P.Groups[lacking].Source.MinMember)
+	return fmt.Sprintf("%s, since %s has %d of the %d pods it needs", d.waiting(i, e), who, d.has(below),
+		d.P.Groups[below].Source.MinMember)
 }
 
 // tornSentence says of pods beyond the minimum that their group must not stand where those around it do.

@@ -53,13 +53,13 @@ func TestEachRuleThatDecidesHasWords(t *testing.T) {
 	branch := &certificate.Branch{Group: "a", Topology: "site", Level: "rack"}
 	for want, c := range map[string]claim{
 		"too few pods fit into the cluster, as the certificate shows case by case": {},
-		"1 of 2 subgroups fit into the cluster":                                    {rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}},
+		"1 of 2 subgroups fit into the cluster":                                    {rule: &certificate.Rule{Deficit: &certificate.Deficit{Has: 1, Needs: 2}}},
 		"1 of 2 pods fit into any rack, one asking for 2 cpu, no node having more than 0.5": {
-			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000,
+			rule: &certificate.Rule{Deficit: &certificate.Deficit{Has: 1, Needs: 2, Shortage: certificate.Shortage{Resource: "cpu", Asks: 2000,
 				Free: 500}}}, leaf: true, here: true, branch: branch,
 		},
 		"1 of 2 pods fit into the cluster, since most nodes have too little cpu for a pod": {
-			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000,
+			rule: &certificate.Rule{Deficit: &certificate.Deficit{Has: 1, Needs: 2, Shortage: certificate.Shortage{Resource: "cpu", Asks: 2000,
 				Free: 4000}}}, leaf: true,
 		},
 		"2 of 3 pods fit into the cluster, short of 4 gpu": {

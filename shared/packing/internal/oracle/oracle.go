@@ -15,7 +15,7 @@ type Quality struct {
 	Feasible bool
 	Pods     int
 	Units    []int
-	Lacks    []int
+	Deficits []int
 }
 
 // Better compares qualities.
@@ -26,7 +26,7 @@ func (q Quality) Better(than Quality) bool {
 	if q.Pods != than.Pods {
 		return q.Pods > than.Pods
 	}
-	return cmp.Or(slices.Compare(q.Units, than.Units), slices.Compare(q.Lacks, than.Lacks)) < 0
+	return cmp.Or(slices.Compare(q.Units, than.Units), slices.Compare(q.Deficits, than.Deficits)) < 0
 }
 
 // oracle tries every way to give each pending pod a node or none.
@@ -165,7 +165,7 @@ func (o *oracle) score() Quality {
 			return Quality{}
 		}
 	}
-	obeyed, lacks := o.related()
+	obeyed, deficits := o.related()
 	if !obeyed {
 		return Quality{}
 	}
@@ -173,7 +173,7 @@ func (o *oracle) score() Quality {
 	for _, g := range o.groups {
 		o.countUnits(g, units)
 	}
-	return Quality{Feasible: true, Pods: o.groups[0].placed, Units: units, Lacks: lacks}
+	return Quality{Feasible: true, Pods: o.groups[0].placed, Units: units, Deficits: deficits}
 }
 
 func (o *oracle) satisfied(i int) bool {

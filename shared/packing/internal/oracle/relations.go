@@ -8,18 +8,18 @@ import (
 
 // related says whether the placed pods obey all required relations, and how far they are
 // from each preferred one.
-func (o *oracle) related() (obeyed bool, lacks []int) {
+func (o *oracle) related() (obeyed bool, deficits []int) {
 	for k := range o.scene.Gang.Relations {
 		r := &o.scene.Gang.Relations[k]
 		c := o.count(r)
 		switch {
 		case r.Preferred:
-			lacks = append(lacks, c.nowhere+c.lacking(r))
+			deficits = append(deficits, c.nowhere+c.deficit(r))
 		case c.lost || !c.obeys(r):
 			return false, nil
 		}
 	}
-	return true, lacks
+	return true, deficits
 }
 
 // counted are the items of a relation by domain, before and after.
@@ -78,20 +78,20 @@ func (o *oracle) countItem(r *packing.Relation, g *group, c *counted) {
 }
 
 // lacking is how many items would have to go, or to come, for the relation to hold.
-func (c *counted) lacking(r *packing.Relation) int {
-	lacks := 0
+func (c *counted) deficit(r *packing.Relation) int {
+	deficit := 0
 	for domain, items := range c.after {
 		switch {
 		case r.Near != nil && !c.target[domain]:
-			lacks += items
+			deficit += items
 		case r.Near != nil:
 		case r.Even:
-			lacks += highest(c.after) - items
+			deficit += highest(c.after) - items
 		default:
-			lacks += max(0, items-r.Max)
+			deficit += max(0, items-r.Max)
 		}
 	}
-	return lacks
+	return deficit
 }
 
 // obeys reports whether nothing that is new is against the relation.

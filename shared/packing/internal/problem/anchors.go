@@ -130,12 +130,12 @@ func (s *UnitSet) Has(u Unit) bool {
 
 // Add puts a unit into the set, unless it is there.
 func (s *UnitSet) Add(u Unit) {
-	const few = 8 // So many are sooner compared one by one than entered in a map.
+	const listed = 8 // So many are sooner compared one by one than entered in a map.
 	if s.Has(u) {
 		return
 	}
 	s.Units = append(s.Units, u)
-	if s.known == nil && len(s.Units) > few {
+	if s.known == nil && len(s.Units) > listed {
 		s.known = map[Unit]bool{}
 		for _, before := range s.Units {
 			s.known[before] = true

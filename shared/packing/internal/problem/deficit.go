@@ -45,59 +45,59 @@ func (p *Problem) astray(r *RelationCount, item int) bool {
 // deficit is how many items would have to go or to come for a relation to hold after a
 // placement, beside those of which too many stand.
 func (p *Problem) deficit(at int, placements []Placement) int {
-	items, lacks := p.Counts(at, placements)
-	return lacks + p.Relations[at].deficit(items, p.Relations[at].base)
+	items, deficit := p.Counts(at, placements)
+	return deficit + p.Relations[at].deficit(items, p.Relations[at].base)
 }
 
 // deficit is how many of some items by domain would have to go or to come, beside those of
 // which too many stood before.
 func (r *RelationCount) deficit(items, before []int) int {
-	lacks := 0
+	deficit := 0
 	high := slices.Max(append(slices.Clone(items), 0))
 	for rank, n := range items {
 		switch {
 		case n == 0:
 		case r.Near != nil && !r.Near[rank]:
-			lacks += n - before[rank]
+			deficit += n - before[rank]
 		case r.Near != nil:
 		case r.Source.Even:
-			lacks += high - n
+			deficit += high - n
 		default:
-			lacks += max(0, n-max(r.Source.Max, before[rank]))
+			deficit += max(0, n-max(r.Source.Max, before[rank]))
 		}
 	}
-	return lacks
+	return deficit
 }
 
-// Lacks is Cluster.Lacks.
-func Lacks(c *counts.Cluster, gang *Gang) ([]int, error) {
+// Deficits is Cluster.Deficits.
+func Deficits(c *counts.Cluster, gang *Gang) ([]int, error) {
 	p, err := New(c, gang)
 	if err != nil {
 		return nil, err
 	}
-	lacks := make([]int, len(p.Relations))
+	deficits := make([]int, len(p.Relations))
 	for at := range p.Relations {
 		r := &p.Relations[at]
-		lacks[at] = r.deficit(r.base, make([]int, len(r.base)))
+		deficits[at] = r.deficit(r.base, make([]int, len(r.base)))
 		for _, item := range r.Items {
 			for _, node := range p.RunningNodes(item) {
 				if p.rankIn(r, node) != counts.None {
 					continue
 				}
-				if lacks[at]++; !r.Source.PerPod {
+				if deficits[at]++; !r.Source.PerPod {
 					break
 				}
 			}
 		}
 	}
-	return lacks, nil
+	return deficits, nil
 }
 
 // deficits has what preferred relations lack.
 func (p *Problem) deficits(placements []Placement) []int {
-	var lacks []int
+	var deficits []int
 	for _, at := range p.Preferred() {
-		lacks = append(lacks, p.deficit(at, placements))
+		deficits = append(deficits, p.deficit(at, placements))
 	}
-	return lacks
+	return deficits
 }

@@ -150,13 +150,13 @@ func (p *Problem) evenAttempts(at, items int, spread bool) []attempt {
 		list = append(list, attempt{most: Unlimited, fresh: Unlimited})
 	}
 	var nearly []attempt
-	lacks := func(a attempt) int { return (used+a.fresh)*a.most - all }
+	deficit := func(a attempt) int { return (used+a.fresh)*a.most - all }
 	for each := max(1, high); each <= all && each < MaxAttempts; each++ {
-		if a := (attempt{most: each, fresh: max(0, (all+each-1)/each-used)}); lacks(a) > 0 {
+		if a := (attempt{most: each, fresh: max(0, (all+each-1)/each-used)}); deficit(a) > 0 {
 			nearly = append(nearly, a)
 		}
 	}
-	slices.SortStableFunc(nearly, func(a, b attempt) int { return cmp.Compare(lacks(a), lacks(b)) })
+	slices.SortStableFunc(nearly, func(a, b attempt) int { return cmp.Compare(deficit(a), deficit(b)) })
 	return append(list, nearly...)
 }
 

@@ -86,7 +86,7 @@ func relationMeasures(in *question, topology certificate.Topology, depth int) []
 }
 
 func cutsOf(measures []certificate.Measure) []certificate.Rule {
-	rules := []certificate.Rule{{Few: &certificate.Few{}}}
+	rules := []certificate.Rule{{Deficit: &certificate.Deficit{}}}
 	for _, m := range measures {
 		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
 	}

@@ -151,8 +151,8 @@ func TestSumsThatAreTried(t *testing.T) {
 func TestBoundsAreLeftOutOneByOne(t *testing.T) {
 	by := []certificate.Measure{{Resource: "a"}, {Resource: "b"}, {Resource: "c"}}
 	rules := []certificate.Rule{
-		{Few: &certificate.Few{}}, {Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "x", By: by}}},
-		{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "y", By: by}}}, {Few: &certificate.Few{}},
+		{Deficit: &certificate.Deficit{}}, {Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "x", By: by}}},
+		{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "y", By: by}}}, {Deficit: &certificate.Deficit{}},
 	}
 	before := []string{"few", "cut x by (a, b, c)", "cut y by (a, b, c)", "few"}
 	for name, test := range map[string]struct {

@@ -27,7 +27,7 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 		return nil
 	}
 	if proof := try(&certificate.Proof{Start: []int{0},
-		Rules: []certificate.Rule{{Few: &certificate.Few{}}}}); proof != nil {
+		Rules: []certificate.Rule{{Deficit: &certificate.Deficit{}}}}); proof != nil {
 		return proof
 	}
 	if cuts := relationCuts(in); len(cuts) > 0 {
@@ -102,13 +102,14 @@ func alone(in *question, group groups) *certificate.Proof {
 	first := group[0]
 	cuts := cutsIn(in, first)
 	if first == 0 {
-		few := certificate.Rule{Few: &certificate.Few{}}
-		rules := append([]certificate.Rule{branch(in, 0, from(2, len(cuts)), []int{1}), few}, cuts...)
+		deficit := certificate.Rule{Deficit: &certificate.Deficit{}}
+		rules := append([]certificate.Rule{branch(in, 0, from(2, len(cuts)), []int{1}), deficit}, cuts...)
 		return &certificate.Proof{Start: []int{0}, Rules: rules}
 	}
 	without := &certificate.Without{Groups: group.names(in), Each: []int{1}, Then: []int{2}}
-	few := certificate.Rule{Few: &certificate.Few{}}
-	rules := append([]certificate.Rule{{Without: without}, branch(in, first, from(3, len(cuts)), []int{2}), few}, cuts...)
+	deficit := certificate.Rule{Deficit: &certificate.Deficit{}}
+	branch := branch(in, first, from(3, len(cuts)), []int{2})
+	rules := append([]certificate.Rule{{Without: without}, branch, deficit}, cuts...)
 	return &certificate.Proof{Start: []int{0}, Rules: rules}
 }
 
@@ -143,8 +144,7 @@ func thorough(in *question) *certificate.Proof {
 	}
 	slices.Reverse(below)
 	cuts := slices.Concat(podCuts(in), groupCuts(in), relationCuts(in))
-	few := 1 + len(confined)
-	anywhere := from(few, len(cuts))
+	anywhere := from(1+len(confined), len(cuts))
 	start := append(slices.Clone(anywhere), from(1, len(confined))...)
 	rules := []certificate.Rule{{Without: &certificate.Without{Groups: below, Each: start, Then: start}}}
 	for i, group := range confined {

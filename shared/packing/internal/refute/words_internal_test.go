@@ -58,7 +58,7 @@ func texts(rules []certificate.Rule) []string {
 
 func textOf(r certificate.Rule) string {
 	switch {
-	case r.Few != nil:
+	case r.Deficit != nil:
 		return "few"
 	case r.Cut != nil:
 		return "cut " + measureText(r.Cut.Measure)

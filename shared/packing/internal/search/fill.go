@@ -72,7 +72,7 @@ func (g *placer) pack(leaf, shape int, pods int64, r problem.Region) bool {
 		return false
 	}
 	if g.P.Shapes[shape].Sparse != nil {
-		g.packFew(leaf, shape, pods, r)
+		g.packSparse(leaf, shape, pods, r)
 		return true
 	}
 	if len(r.Filters) > 0 {
@@ -90,12 +90,12 @@ func (g *placer) pack(leaf, shape int, pods int64, r problem.Region) bool {
 
 // packFew is pack for a kind with few nodes: of those the tightest that takes all pods, or
 // several; of nodes alike the first by name.
-func (g *placer) packFew(leaf, shape int, pods int64, r problem.Region) {
-	few, mark := g.P.Shapes[shape].Sparse, len(g.bins)
-	g.Steps += len(few.Nodes) / 8
+func (g *placer) packSparse(leaf, shape int, pods int64, r problem.Region) {
+	sparse, mark := g.P.Shapes[shape].Sparse, len(g.bins)
+	g.Steps += len(sparse.Nodes) / 8
 	best := bin{node: counts.None}
-	for at, node := range few.Nodes {
-		fit := int64(few.Fits[at])
+	for at, node := range sparse.Nodes {
+		fit := int64(sparse.Fits[at])
 		if fit == 0 || !g.P.Includes(r, node) {
 			continue
 		}
@@ -164,8 +164,8 @@ func tightestOf[room int32 | int64](rooms []room, among []int32, pods int64, emp
 	}
 	best := int32(counts.None)
 	for _, at := range among {
-		if beyond := uint64(sign*int64(rooms[at]) + offset); beyond < least {
-			if best, least = at, beyond; beyond == 0 {
+		if excess := uint64(sign*int64(rooms[at]) + offset); excess < least {
+			if best, least = at, excess; excess == 0 {
 				break
 			}
 		}

@@ -99,7 +99,7 @@ func (b *besides) rest(leaf int, r problem.Region) {
 	mark, kinds := len(b.Trail), b.P.KindsOf(leaf)
 	want, all := b.P.Wants(b.want, leaf), b.P.Wants(b.s.Want, leaf)
 	for k := range kinds {
-		if lacks := all[k] - want[k]; lacks > 0 && !b.fill(leaf, int(kinds[k]), int64(lacks), r) {
+		if deficit := all[k] - want[k]; deficit > 0 && !b.fill(leaf, int(kinds[k]), int64(deficit), r) {
 			b.Undo(mark)
 			return
 		}
@@ -201,24 +201,24 @@ func (d *Search) complete(want []int32, i int) {
 	g := &d.P.Groups[i]
 	if g.Leaf() {
 		row, pending := d.P.Wants(want, i), d.P.Wants(d.P.Pending, i)
-		lacks := int32(g.Need - d.P.Total(want, i))
-		for s := 0; s < len(row) && lacks > 0; s++ {
-			n := min(lacks, pending[s]-row[s])
+		deficit := int32(g.Need - d.P.Total(want, i))
+		for s := 0; s < len(row) && deficit > 0; s++ {
+			n := min(deficit, pending[s]-row[s])
 			row[s] += n
-			lacks -= n
+			deficit -= n
 		}
 		return
 	}
 	satisfied := 0
-	var lacking []int
+	var unsatisfied []int
 	for child := range d.P.Children(i) {
 		if d.meets(want, child) {
 			satisfied++
 		} else if d.P.Satisfiable(child) {
-			lacking = append(lacking, child)
+			unsatisfied = append(unsatisfied, child)
 		}
 	}
-	for _, child := range lacking {
+	for _, child := range unsatisfied {
 		if satisfied >= g.MinChildren {
 			return
 		}

@@ -128,10 +128,10 @@ func (g *placer) nextOfLevel(p *pass) int32 {
 	before := int64(*g.P.Wanted(g.s.Want, i, shape)) + p.spare
 	for rank, sum := range sums {
 		// So much more than in the domain before; as an unsigned number, too little is far too much.
-		beyond := uint64(sum - before)
-		if beyond < more && (beyond > 0 || rank > p.order) &&
+		excess := uint64(sum - before)
+		if excess < more && (excess > 0 || rank > p.order) &&
 			g.takesAll(p, problem.Place{Slot: p.of.Slot, At: domains[rank]}) {
-			if best, order, more = domains[rank], rank, beyond; beyond == 0 {
+			if best, order, more = domains[rank], rank, excess; excess == 0 {
 				break
 			}
 		}

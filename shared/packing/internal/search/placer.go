@@ -125,16 +125,16 @@ func (g *placer) looks(i int) int { return 1 + len(g.P.KindsOf(i))/8 }
 // regions are those that the domains of a level cut out of a region, without those
 // where no pod of the group's leading shape fits if few nodes take any.
 func (g *placer) regions(i int, r problem.Region, of problem.LevelOf) []problem.Region {
-	few := g.P.Shapes[g.leading(i)].Sparse
-	if few == nil {
+	sparse := g.P.Shapes[g.leading(i)].Sparse
+	if sparse == nil {
 		found := g.P.DomainsIn(r, of.Slot, of.Level)
 		g.Steps += len(found) / 4
 		return found
 	}
-	g.Steps += len(few.Nodes) / 4
+	g.Steps += len(sparse.Nodes) / 4
 	var found []problem.Region
 	t := g.P.Cluster.Topologies[of.Slot]
-	few.Domains(t, max(counts.Whole, r.Within(of.Slot)), of.Level, func(at int32) bool {
+	sparse.Domains(t, max(counts.Whole, r.Within(of.Slot)), of.Level, func(at int32) bool {
 		if cut, ok := g.P.Narrow(r, problem.Place{Slot: of.Slot, At: at}); ok {
 			found = append(found, cut)
 		}

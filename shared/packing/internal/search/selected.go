@@ -63,8 +63,8 @@ func (g *placer) pods(leaf int, r problem.Region) bool {
 // sorted reports whether domains are to be sorted once for some siblings. For a few
 // leaves they are passed for each one, which is less.
 func (g *placer) sorted(siblings []int) bool {
-	const few = 8
-	return len(siblings) > few || len(siblings) > 1 && !g.P.Groups[siblings[0]].Leaf()
+	const unsorted = 8
+	return len(siblings) > unsorted || len(siblings) > 1 && !g.P.Groups[siblings[0]].Leaf()
 }
 
 // alike places siblings of one kind, the first as many as it can, and returns

@@ -63,14 +63,14 @@ func (s *shares) add(k int, pods, sign int64) {
 		s.most[k] = max(s.most[k], room)
 	}
 	kind := int(s.P.KindsOf(s.group)[k])
-	if few := s.P.Shapes[kind].Sparse; few != nil && !s.cut {
-		s.Steps += 1 + len(few.Nodes)/16
+	if sparse := s.P.Shapes[kind].Sparse; sparse != nil && !s.cut {
+		s.Steps += 1 + len(sparse.Nodes)/16
 		g := &s.P.Groups[s.group]
-		few.Divide(s.P.Cluster.Topologies[g.Slot], g.Preferred)
+		sparse.Divide(s.P.Cluster.Topologies[g.Slot], g.Preferred)
 		s.locate(s.P.Cluster.Topologies[g.Slot])
-		for k, at := range few.Homes {
-			if at != counts.None && few.Sums[k] > 0 && s.at[at] > 0 {
-				add(int(s.at[at])-1, few.Sums[k])
+		for k, at := range sparse.Homes {
+			if at != counts.None && sparse.Sums[k] > 0 && s.at[at] > 0 {
+				add(int(s.at[at])-1, sparse.Sums[k])
 			}
 		}
 		return

@@ -22,14 +22,14 @@ type shifting struct {
 // shift makes room in a region for so many pods of a kind with few nodes, and reports whether
 // it has.
 func (g *placer) shift(shape int, pods int64, r problem.Region) bool {
-	few := g.P.Shapes[shape].Sparse
-	if few == nil || len(g.P.Relations) > 0 || g.vain >= maxVain {
+	sparse := g.P.Shapes[shape].Sparse
+	if sparse == nil || len(g.P.Relations) > 0 || g.vain >= maxVain {
 		return false
 	}
 	for room := g.P.Capacity(r, shape); room < pods; {
 		s := &shifting{g, map[int32]bool{}}
-		for _, node := range few.Nodes {
-			if g.P.Includes(r, node) && s.vacate(node, shape, few.On(node)+1) {
+		for _, node := range sparse.Nodes {
+			if g.P.Includes(r, node) && s.vacate(node, shape, sparse.On(node)+1) {
 				break
 			}
 		}
@@ -65,24 +65,24 @@ func (d *Search) Tight() (pods []string) {
 	d.Limit, d.Stuck = d.Steps+tightSteps, map[int32]bool{}
 	g := newPlacer(d.Trial, d.largest)
 	g.indifferent = true
-	var lacking []int
+	var unplaced []int
 	for _, some := range d.P.SmallFirst() {
 		for range *d.P.Wanted(d.P.Pending, some.Leaf, some.Kind) {
 			if g.vain = 0; !g.pack(some.Leaf, some.Kind, 1, problem.WholeCluster) {
-				lacking = append(lacking, some.Kind)
+				unplaced = append(unplaced, some.Kind)
 				break
 			}
 		}
 	}
 	clear(d.Stuck)
-	for _, kind := range lacking {
+	for _, kind := range unplaced {
 		g.vain = 0
 		g.shift(kind, g.P.Capacity(problem.WholeCluster, kind)+1, problem.WholeCluster)
 	}
 	d.Undo(0)
 	free := func(node int32) bool { return !d.Stuck[node] }
 	for kind, pod := range d.firstPods() {
-		if few := d.P.Shapes[kind].Sparse; few != nil && pod != "" && !slices.ContainsFunc(few.Nodes, free) {
+		if sparse := d.P.Shapes[kind].Sparse; sparse != nil && pod != "" && !slices.ContainsFunc(sparse.Nodes, free) {
 			pods = append(pods, pod)
 		}
 	}
@@ -118,16 +118,16 @@ func (s *shifting) vacate(node int32, shape int, pods int32) bool {
 		if !s.frees(at, shape, pods) {
 			continue
 		}
-		few, leaf, needs := s.P.Shapes[s.Trail[at].Shape].Sparse, int(s.Trail[at].Leaf), s.Trail[at].Pods
-		for k, to := range few.Nodes {
-			if to != node && few.Fits[k] >= needs && s.asGood(leaf, node, to) {
+		sparse, leaf, needs := s.P.Shapes[s.Trail[at].Shape].Sparse, int(s.Trail[at].Leaf), s.Trail[at].Pods
+		for k, to := range sparse.Nodes {
+			if to != node && sparse.Fits[k] >= needs && s.asGood(leaf, node, to) {
 				s.Move(at, to)
 				return true
 			}
 		}
-		for k, to := range few.Nodes {
+		for k, to := range sparse.Nodes {
 			if to != node && s.asGood(leaf, node, to) && s.vacate(to, int(s.Trail[at].Shape), needs) {
-				fits := few.Fits[k] >= needs
+				fits := sparse.Fits[k] >= needs
 				if fits {
 					s.Move(at, to)
 				}
