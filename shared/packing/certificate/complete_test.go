@@ -177,7 +177,7 @@ func TestAProofEndsWithinItsSteps(t *testing.T) {
 }
 
 func TestWhatIsNoCertificateIsNotRead(t *testing.T) {
-	const right = `{"start": [0], "rules": [{"few": {"group": "", "has": 0, "needs": 3}}]}`
+	const right = `{"start": [0], "rules": [{"deficit": {"group": "", "has": 0, "needs": 3}}]}`
 	for name, test := range map[string]struct{ written, want string }{
 		"a certificate":               {right, ""},
 		"white space that follows":    {right + " \n", ""},
