@@ -3,12 +3,10 @@ package gangstate
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
+	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,47 +14,63 @@ import (
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
+
+var update = flag.Bool("update", false, "write what follows now into the recorded runs")
+
+// The recorded runs are what a live scheduler told its State, and what followed from that, in the order in which it took
+// the lock. Each is named after what happened in it. A run is a line of JSON for each call that may have changed
+// something, and for each version of an object when it is first named.
+
+// line is one of a run.
+type line struct {
+	// Start is when the State was made; times are given from then on.
+	Start *time.Time `json:"start,omitempty"`
+	// Is names a version of an object. It is Like another one, but for But, a JSON merge patch.
+	Is   string          `json:"is,omitempty"`
+	Like string          `json:"like,omitempty"`
+	But  json.RawMessage `json:"but,omitempty"`
+	// Do is a method of State, With its arguments and Then its results.
+	Do   string            `json:"do,omitempty"`
+	With []json.RawMessage `json:"with,omitempty"`
+	Then []json.RawMessage `json:"then,omitempty"`
+	// Saw is what Confirm and Respect saw of the cluster, where it is another thing than they expected.
+	Saw map[string]json.RawMessage `json:"saw,omitempty"`
+}
 
 // What followed from the events of recorded live runs follows from them today, and after each of them no room is given
 // twice and nothing is kept without a reason. In the end, when all pods and PodGroups are gone, nothing is remembered.
 func TestRecordedRuns(t *testing.T) {
-	if recorded() != nil {
-		t.Fatal("a program records that was not told where to")
+	files, err := filepath.Glob(filepath.Join("testdata", "runs", "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no runs: %v", err)
 	}
-	var recording *recorder
-	if *recordAnew {
-		recording = newRecorder(t)
-	}
-	for run, tests := range recordedRuns {
-		t.Run(run, func(t *testing.T) {
-			file := filepath.Join("testdata", "runs", run+".jsonl")
-			if recording != nil {
-				recording.record(t, tests, file)
-			}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			golden, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			replayed := replay(t, golden)
-			if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(string(replayed), "\n")); diff != "" {
+			if *update {
+				err = os.WriteFile(file, replayed, 0o644)
+			} else if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(string(replayed), "\n")); diff != "" {
 				t.Errorf("what followed, and what follows now (-then +now):\n%s", diff)
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 		})
 	}
 }
 
-// player plays a journal.
+// player plays a run.
 type player struct {
 	*testing.T
-	state   *State
-	again   *journal
-	written bytes.Buffer
+	state *State
+	start time.Time
 	// objects are the versions of objects, and decoded what was made of them.
 	objects map[string][]byte
 	decoded map[string]any
@@ -65,10 +79,11 @@ type player struct {
 	saw     map[string]json.RawMessage
 }
 
-// replay plays a journal again, and returns the journal of that.
+// replay plays a run again, and returns it with what follows now.
 func replay(t *testing.T, text []byte) []byte {
 	t.Helper()
 	p := &player{T: t, state: New(anyone), objects: map[string][]byte{}, decoded: map[string]any{}}
+	var written bytes.Buffer
 	for number, one := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
 		next := line{}
 		if err := json.Unmarshal(one, &next); err != nil {
@@ -76,15 +91,20 @@ func replay(t *testing.T, text []byte) []byte {
 		}
 		switch {
 		case next.Start != nil:
-			p.again = newJournal(&p.written, *next.Start)
+			p.start = *next.Start
 		case next.Is != "":
 			p.learn(next)
 		default:
-			p.call(next)
+			next.Then = p.call(next)
 			if t.Failed() {
 				t.Fatalf("after line %d: %s", number+1, one)
 			}
 		}
+		again, err := json.Marshal(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written.Write(append(again, '\n'))
 	}
 	for key, r := range p.state.gangs {
 		// The last word about its status comes later.
@@ -92,7 +112,7 @@ func replay(t *testing.T, text []byte) []byte {
 			t.Errorf("gang %s is remembered in the end", key)
 		}
 	}
-	return p.written.Bytes()
+	return written.Bytes()
 }
 
 func (p *player) learn(version line) {
@@ -106,11 +126,11 @@ func (p *player) learn(version line) {
 	p.objects[version.Is] = text
 }
 
-// call calls a method as it was called, and checks what is to hold after each.
-func (p *player) call(next line) {
+// call calls a method as it was called, and checks what is to hold after each. It returns the results.
+func (p *player) call(next line) (then []json.RawMessage) {
 	method := reflect.ValueOf(p.state).MethodByName(next.Do)
 	p.saw = next.Saw
-	var pointers []any
+	var arguments []reflect.Value
 	written := next.With
 	for i := range method.Type().NumIn() {
 		argument := reflect.New(method.Type().In(i))
@@ -126,30 +146,27 @@ func (p *player) call(next line) {
 		if now, ok := argument.Interface().(*time.Time); ok && next.Do != "ExtendMove" {
 			p.now = *now
 		}
-		pointers = append(pointers, argument.Interface())
+		arguments = append(arguments, argument.Elem())
 	}
 	if next.Do == "ExtendMove" { // It has the time at which its hold ends.
-		of := p.state.known(*pointers[0].(*gang.Key)).podGroup
-		if now := pointers[1].(*time.Time).Add(-MoveHold(of)); now.After(p.now) {
+		of := p.state.known(arguments[0].Interface().(gang.Key)).podGroup
+		if now := arguments[1].Interface().(time.Time).Add(-MoveHold(of)); now.After(p.now) {
 			p.now = now
 		}
 	}
-	p.again.begin(next.Do, pointers...)
-	var arguments []reflect.Value
-	for _, pointer := range pointers {
-		arguments = append(arguments, reflect.ValueOf(pointer).Elem())
-	}
-	var results []any
 	for _, result := range method.Call(arguments) {
-		results = append(results, result.Interface())
+		then = append(then, p.outcome(result))
 		if effects, ok := result.Interface().(Effects); ok {
 			p.held += heldBy(effects)
 		}
 	}
-	p.again.end(results...)
+	for last := len(then) - 1; last >= 0 && string(then[last]) == "{}"; last-- {
+		then = then[:last]
+	}
 	if next.Do != "Planned" { // Confirm has the last word: it gives up seats that the plan takes.
 		checkReservations(p, p.state, p.now, p.held, p.taken)
 	}
+	return then
 }
 
 // taken returns who is on a node: what is shown there, or has been put there; nil if nobody is.
@@ -167,152 +184,4 @@ func (p *player) taken(node string) (taken []*corev1.Pod) {
 		}
 	}
 	return taken
-}
-
-// sight is what was seen of the cluster when the journal was written.
-type sight struct{ *player }
-
-func (s sight) Version(gang.Key) (version Version, exists bool) {
-	text := s.saw["Version"]
-	if string(text) == "false" {
-		return Version{}, false
-	}
-	s.decode(text, reflect.ValueOf(&version).Elem())
-	return version, true
-}
-
-func (s sight) Pod(pod *corev1.Pod) (now *corev1.Pod) {
-	text, other := s.saw["Pod "+string(pod.UID)]
-	if !other {
-		return pod
-	}
-	s.decode(text, reflect.ValueOf(&now).Elem())
-	return now
-}
-
-func (s sight) Shows(node string, pod types.UID) (bool, error) {
-	text, other := s.saw[fmt.Sprintf("Shows %s %s", node, pod)]
-	return !other, s.errorOf(text)
-}
-
-func (s sight) Displaces(node string, _ []*corev1.Pod, seat *corev1.Pod) (bool, error) {
-	text, other := s.saw[fmt.Sprintf("Displaces %s %s", node, seat.UID)]
-	return other && s.errorOf(text) == nil, s.errorOf(text)
-}
-
-func (s sight) errorOf(text json.RawMessage) error {
-	message := ""
-	if s.read(text, &message); text == nil || message == "<nil>" {
-		return nil
-	}
-	return fmt.Errorf("%s", message)
-}
-
-// decode is the argument of some type that was written.
-func (p *player) decode(text json.RawMessage, into reflect.Value) {
-	name := ""
-	switch x := into.Addr().Interface().(type) {
-	case **corev1.Pod, **corev1.Node, **scheduling.PodGroup, *Version:
-		if p.read(text, &name); name != "" {
-			p.find(name, x)
-		}
-	case *gang.Key:
-		p.read(text, &name)
-		x.Namespace, x.Name, _ = strings.Cut(name, "/")
-	case *time.Time:
-		if p.read(text, &name); name != "" {
-			since, _ := time.ParseDuration(name)
-			*x = p.again.start.Add(since)
-		}
-	case *Moment:
-		counts := [4]int64{}
-		p.read(text, &counts)
-		*x = Moment{Room: counts[0], edits: counts[1], vacancies: counts[2], openings: counts[3]}
-	case *Place:
-		labels := map[string]*string{}
-		p.read(text, &labels)
-		for _, key := range slices.Sorted(maps.Keys(labels)) {
-			if value := labels[key]; value != nil {
-				*x = append(*x, label{key, *value, true})
-			} else {
-				*x = append(*x, label{key: key})
-			}
-		}
-	case **gang.Gang:
-		asked := gangAsked{}
-		p.decode(text, reflect.ValueOf(&asked).Elem())
-		*x, _ = gang.AssembleFor(anyone, asked.PodGroup, asked.Pods, p.state.levels)
-	case **solve.Answer:
-		given := answerGiven{}
-		p.decode(text, reflect.ValueOf(&given).Elem())
-		*x = &solve.Answer{Verdict: given.Verdict, Message: given.Message, Nodes: given.Nodes, Kept: given.Kept,
-			Groups: given.Groups, Optimal: given.Optimal}
-	default:
-		p.decodeKind(text, into)
-	}
-}
-
-func (p *player) decodeKind(text json.RawMessage, into reflect.Value) {
-	if string(text) == "null" {
-		return
-	}
-	switch into.Kind() {
-	case reflect.Pointer:
-		into.Set(reflect.New(into.Type().Elem()))
-		p.decode(text, into.Elem())
-	case reflect.Struct:
-		fields := map[string]json.RawMessage{}
-		p.read(text, &fields)
-		for name, field := range fields {
-			p.decode(field, into.FieldByName(name))
-		}
-	case reflect.Slice:
-		list := []json.RawMessage{}
-		p.read(text, &list)
-		into.Set(reflect.MakeSlice(into.Type(), len(list), len(list)))
-		for i := range list {
-			p.decode(list[i], into.Index(i))
-		}
-	case reflect.Map:
-		entries := map[string]json.RawMessage{}
-		p.read(text, &entries)
-		into.Set(reflect.MakeMap(into.Type()))
-		for name, entry := range entries {
-			key, value := reflect.New(into.Type().Key()).Elem(), reflect.New(into.Type().Elem()).Elem()
-			quoted, _ := json.Marshal(name)
-			p.decode(quoted, key)
-			p.decode(entry, value)
-			into.SetMapIndex(key, value)
-		}
-	default:
-		p.read(text, into.Addr().Interface())
-	}
-}
-
-// find returns the version of an object, the same one for the same name.
-func (p *player) find(name string, into any) {
-	found := reflect.ValueOf(into).Elem()
-	if known, ok := p.decoded[name]; ok {
-		found.Set(reflect.ValueOf(known))
-		return
-	}
-	object := into
-	if found.Kind() == reflect.Pointer {
-		found.Set(reflect.New(found.Type().Elem()))
-		object = found.Interface()
-	}
-	if p.objects[name] == nil {
-		p.Fatalf("%s is not in the journal", name)
-	}
-	p.read(p.objects[name], object)
-	p.decoded[name] = found.Interface()
-}
-
-func (p *player) read(text json.RawMessage, into any) {
-	if len(text) == 0 {
-		return
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		p.Fatalf("reading %s: %v", text, err)
-	}
 }
