@@ -582,7 +582,7 @@ func (s *scheduler) planWaiting(key gang.Key, nodes []string, room int64) bool {
 		return false
 	}
 	asked := s.read(key, nil)
-	if asked == nil || s.state.View(key).Underway {
+	if asked == nil || len(s.state.NodeOf(key)) > 0 {
 		return false
 	}
 	asked.nodes, asked.began.Room = nodes, room
@@ -1154,7 +1154,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			s.T = t
 			key := s.anyGang()
 			if group, here := s.groups[key], s.anyPod(parked); group != nil && here != nil && s.keyOf(here) == key &&
-				!s.state.View(key).Underway {
+				len(s.state.NodeOf(key)) == 0 {
 				asked := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{here.Pod}}
 				delete(s.refusedWith, key)
 				s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))

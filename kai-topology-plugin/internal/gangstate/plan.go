@@ -273,11 +273,6 @@ func (s *State) NodeOf(key gang.Key) map[types.UID]string {
 	return s.known(key).nodes()
 }
 
-// underway reports whether pods of the gang have been put on a node, or are to go to one.
-func (r *record) underway() bool {
-	return r.plan != nil && len(r.plan.room.pods) > 0 || len(r.assumed) > 0 || len(r.room((*reservation).isRetried)) > 0
-}
-
 func (r *record) nodes() map[types.UID]string {
 	nodes := map[types.UID]string{}
 	if r.plan != nil {

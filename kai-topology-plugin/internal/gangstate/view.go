@@ -11,8 +11,6 @@ import (
 type View struct {
 	// Begun is set if pods of it stand, but not all that it needs.
 	Begun bool
-	// Underway is set if pods of it have been put on a node, or are to go to one.
-	Underway bool
 	// Waits is set if it was tried and does not fit, Preempts if others leave for it.
 	Waits, Preempts bool
 	// Undecided is set if it has not had its turn: it has no answer, and could have one.
@@ -26,13 +24,13 @@ type View struct {
 	holds   bool
 }
 
-// View returns what is known of a gang.
+// View returns what is known of a gang. The queue asks for it with every comparison of pods.
 func (s *State) View(key gang.Key) View {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	r := s.known(key)
 	view := View{
-		Begun: r.begun, Underway: r.underway(), Waits: r.overtaken != nil, Preempts: r.preempting != nil,
+		Begun: r.begun, Waits: r.overtaken != nil, Preempts: r.preempting != nil,
 		Undecided: r.last == nil && len(r.gated) == 0,
 	}
 	if r.last == nil {

@@ -153,7 +153,7 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 		p.effects.do(p.gangs.StopWaiting(key))
 		return false, nil
 	}
-	if err != nil || held != nil || p.gangs.View(key).Underway {
+	if err != nil || held != nil || len(p.gangs.NodeOf(key)) > 0 {
 		return false, err // It cannot be planned, or has been already.
 	}
 	asked.began.Room = room
