@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
@@ -19,6 +20,8 @@ type assumed struct {
 	letGo     bool
 	// refused is set if the node is not what the pod was planned for: it has no seat there.
 	refused bool
+	// sharing has the claims that it has in common with others and that are not allocated yet.
+	sharing kubeframework.Sharing
 }
 
 // Assumed records that the scheduler has put a pod, which names its node, there. It reports false if no plan wants

@@ -2,6 +2,7 @@ package gangstate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,8 +125,13 @@ func (s *State) Permit(
 		if known != nil && claim != "" {
 			r.claims[pod] = claim
 		}
+		defer func() {
+			if permission == Go && r.rides(known) {
+				permission = Wait
+			}
+		}()
 		switch {
-		case known == nil || r.plan == nil && !known.letGo:
+		case known == nil || r.plan == nil && !known.letGo || !r.ridesAlong(known):
 			permission = Return
 			return
 		case r.plan == nil:
@@ -153,7 +159,8 @@ func (s *State) Permit(
 // letGo lets all pods of a gang go: its minima have their nodes.
 func (s *State) letGo(e *Effects, r *record) {
 	waited := r.waiting()
-	e.Allow = append(e.Allow, waited...)
+	e.Allow = append(e.Allow, slices.DeleteFunc(slices.Clone(waited),
+		func(pod types.UID) bool { return r.rides(r.assumed[pod]) })...)
 	if !r.plan.letGo && !r.plan.further {
 		e.Released = &Released{Gang: r.key, Pods: len(waited), Placement: r.placement.how}
 	}

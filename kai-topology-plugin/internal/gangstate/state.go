@@ -94,7 +94,7 @@ type record struct {
 	// done are the pods that have done their work and are there, by their leaf, and ended counts those that are gone.
 	done  map[types.UID]string
 	ended map[string]int
-	// claims are those of pods on their way to a node whose volumes are yet to be made.
+	// claims are those of pods on their way to a node whose volumes are yet to be made, or devices to be prepared.
 	claims map[types.UID]string
 	// ranks are those of pods that are being bound.
 	ranks map[types.UID]int
@@ -276,6 +276,7 @@ func (s *State) Tick(now time.Time) (effects Effects) {
 	for _, r := range s.holding {
 		s.expire(&effects, r, now)
 		s.sweep(&effects, r)
+		r.allowRiders(&effects)
 		s.endWaits(&effects, r, now)
 		s.tidy(r)
 	}

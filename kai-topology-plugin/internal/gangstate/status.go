@@ -29,7 +29,8 @@ const MostSeats = 2048
 type Status struct {
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *solve.Answer
-	// Claim is one whose volume the gang waits for before any pod is bound, the first by its name; empty if there is none.
+	// Claim is one whose volume or device the gang waits for before any pod is bound, the first by its name; empty if
+	// there is none.
 	Claim string
 	// Placement is how close together the last plan placed the gang; nil if there is none, it did not come true, or the
 	// gang prefers no level.

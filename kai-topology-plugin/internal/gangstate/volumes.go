@@ -11,8 +11,9 @@ import (
 )
 
 // A volume that waits for its first consumer is made once its pod has a node, between Permit and the binding, and may
-// take minutes or never come. No pod of a gang that starts is bound before as many as it needs have their volumes: half
-// a gang would hold its devices for nothing. A gang of which pods stand has started.
+// take minutes or never come; so may a device that is to be prepared. No pod of a gang that starts is bound before as
+// many as it needs have their volumes and devices: half a gang would hold its devices for nothing. A gang of which pods
+// stand has started.
 
 // Provided records that a pod has all its volumes, and decides whether it is bound now. One that waits asks again once
 // Effects.Provided is set.
@@ -21,6 +22,10 @@ func (s *State) Provided(key gang.Key, pod types.UID) (permission Permission, ef
 		_, awaited := r.claims[pod]
 		delete(r.claims, pod)
 		known, waits := r.assumed[pod], s.awaitsVolumes(r)
+		if known != nil && len(known.sharing.Allocates) > 0 {
+			known.sharing.Allocates = nil
+			r.allowRiders(e)
+		}
 		e.Provided = awaited && !waits // Whoever waits asks again.
 		switch {
 		case known != nil && !known.letGo:
@@ -64,6 +69,7 @@ func (s *State) unprovided(r *record) string {
 // and the gang is planned anew as a whole.
 func (s *State) dropClaim(e *Effects, r *record, pod types.UID) {
 	known := r.assumed[pod]
+	r.rejectRiders(e, pod)
 	recalled := r.claims[pod] != "" && known != nil && known.letGo && s.awaitsVolumes(r)
 	delete(r.claims, pod)
 	if !recalled {

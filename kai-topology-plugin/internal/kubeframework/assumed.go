@@ -23,6 +23,9 @@ type Assumed struct {
 	snapshot  assumable
 	pods      []*assumedPod
 	repellers repellers
+	// devices is nil if the profile knows no claims for them, and sharing has pods use claims that earlier ones allocate.
+	devices fwk.SharedDRAManager
+	sharing fwk.PodGroupCycleState
 }
 
 // assumedPod is a pod that is assumed.
@@ -42,6 +45,7 @@ type assumingFramework interface {
 	RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status
 	RunReservePluginsUnreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string)
 	SnapshotSharedLister() fwk.SharedLister
+	SharedDRAManager() fwk.SharedDRAManager
 }
 
 // assumable is what kube-scheduler's own snapshot offers for this.
@@ -65,7 +69,10 @@ func NewAssumed(resources *Resources) (*Assumed, error) {
 			"kube-scheduler's snapshot %T cannot be simulated on: this Kubernetes minor is not supported",
 			runner.SnapshotSharedLister())
 	}
-	return &Assumed{framework: runner, resources: resources, snapshot: snapshot}, nil
+	return &Assumed{
+		framework: runner, resources: resources, snapshot: snapshot, devices: runner.SharedDRAManager(),
+		sharing: framework.NewCycleState(),
+	}, nil
 }
 
 // Node returns a node with the pods on it, assumed ones included; nil if there is no such node.
@@ -156,6 +163,7 @@ func (a *Assumed) ForgetAll(ctx context.Context) error {
 func (a *Assumed) RunPreFilterPlugins(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 ) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+	state.SetPodGroupSchedulingCycle(a.sharing)
 	return a.framework.RunPreFilterPlugins(ctx, state, pod)
 }
 
@@ -167,6 +175,9 @@ func (a *Assumed) RunFilterPlugins(
 	if status.IsSuccess() && a.repellers.repel(pod, node.Node()) {
 		refused := fwk.NewStatus(fwk.Unschedulable, interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch)
 		return refused.WithPlugin(names.InterPodAffinity)
+	}
+	if refused := outOfReach(a.devices, pod, node.Node()); status.IsSuccess() && refused != nil {
+		return refused
 	}
 	return status
 }

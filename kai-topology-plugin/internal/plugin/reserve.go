@@ -16,6 +16,13 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 		return nil
 	}
 	key, member := p.lister.KeyOf(pod)
+	sharing, err := kubeframework.Share(p.handle.SharedDRAManager(), p.lister.Latest(pod))
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if !member && len(sharing.Rides) > 0 {
+		return fwk.NewStatus(fwk.Unschedulable, "a claim of the pod is being allocated")
+	}
 	if plan, err := state.Read(plannedKey); !member || err == nil && plan.(planned).yields {
 		if status := p.respectSeats(key, pod, node); !member || !status.IsSuccess() {
 			return status
@@ -27,6 +34,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 	if !wanted {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
 	}
+	p.gangs.Shares(key, pod.UID, sharing)
 	if p.lister.IsGone(pod) {
 		p.gangs.Forgotten(key, pod.UID)
 	}

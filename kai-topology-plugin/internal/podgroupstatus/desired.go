@@ -101,8 +101,8 @@ func conditionOf(observed Observed) metav1.Condition {
 	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced:
 		return waits(observed.Last.Verdict, observed.Last.Message)
 	case observed.Claim != "":
-		return waits(scheduling.ReasonWaiting, fmt.Sprintf("waiting for the volume of claim %s: no pod of the gang is "+
-			"bound before as many as it needs have their volumes", observed.Claim))
+		return waits(scheduling.ReasonWaiting, fmt.Sprintf("waiting for claim %s: no pod of the gang is "+
+			"bound before as many as it needs have their volumes and devices", observed.Claim))
 	default:
 		return waits(scheduling.ReasonWaiting, fmt.Sprintf("pods that have a node: %d, pods that wait: %d",
 			len(observed.Gang.Standing), len(observed.Gang.Pending)))

@@ -40,13 +40,52 @@ func givenDeviceClass(name string, changes ...func(*resourcev1.DeviceClass)) {
 // specs do not have devices of one class on one node.
 func givenDevices(class, node string, count int) {
 	GinkgoHelper()
-	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: class + "-" + node}}
+	givenSlice(class+"-"+node, count, func(slice *resourcev1.ResourceSlice) { slice.Spec.NodeName = &node })
+}
+
+// givenDeviceOf publishes one device that the nodes with a label can use.
+func givenDeviceOf(class, label, value string) {
+	GinkgoHelper()
+	givenSlice(class+"-"+value, 1, func(slice *resourcev1.ResourceSlice) {
+		slice.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: label, Operator: corev1.NodeSelectorOpIn, Values: []string{value}},
+			},
+		}}}
+	})
+}
+
+// prepareDevice does for the one device of a claim what its driver does once it is allocated.
+func prepareDevice(namespace, name string) {
+	GinkgoHelper()
+	claims := kube.ResourceV1().ResourceClaims(namespace)
+	claim, err := claims.Get(ctx, name, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	allocated := claim.Status.Allocation.Devices.Results[0]
+	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{
+		Driver: allocated.Driver, Pool: allocated.Pool, Device: allocated.Device, Conditions: []metav1.Condition{
+			{Type: "ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()},
+		},
+	}}
+	_, err = claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+func givenSlice(
+	pool string, count int, reachedFrom func(*resourcev1.ResourceSlice), changes ...func(*resourcev1.Device),
+) {
+	GinkgoHelper()
+	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: pool}}
 	slice.Spec = resourcev1.ResourceSliceSpec{
-		Driver: driver, NodeName: &node,
-		Pool: resourcev1.ResourcePool{Name: class + "-" + node, Generation: 1, ResourceSliceCount: 1},
+		Driver: driver, Pool: resourcev1.ResourcePool{Name: pool, Generation: 1, ResourceSliceCount: 1},
 	}
+	reachedFrom(slice)
 	for i := range count {
-		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("device-%d", i)})
+		device := resourcev1.Device{Name: fmt.Sprintf("device-%d", i)}
+		for _, change := range changes {
+			change(&device)
+		}
+		slice.Spec.Devices = append(slice.Spec.Devices, device)
 	}
 	_, err := kube.ResourceV1().ResourceSlices().Create(ctx, slice, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -71,26 +110,6 @@ func givenClaim(pod *corev1.Pod, name, class string) {
 func useClaim(pod *corev1.Pod, name string) {
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: &name}}
 	pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "device"}}
-}
-
-// allocate does for a claim what the scheduler does when it binds the first pod that uses it.
-func allocate(namespace, name, node string) {
-	GinkgoHelper()
-	claim, err := kube.ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	claim.Status.Allocation = &resourcev1.AllocationResult{
-		AllocationTimestamp: ptr.To(metav1.Now()),
-		Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{{
-			Request: "one", Driver: driver, Pool: "nic-" + node, Device: "device-0",
-		}}},
-		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{
-				{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
-			},
-		}}},
-	}
-	_, err = kube.ResourceV1().ResourceClaims(namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
 }
 
 const localStorage = "local"

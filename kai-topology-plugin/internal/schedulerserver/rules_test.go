@@ -6,6 +6,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -108,22 +110,68 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		Expect(found.domains(corev1.LabelHostname)).To(HaveLen(3))
 	})
 
-	It("says that a device which its pods share has to be allocated before", func() {
-		givenRack("z1", "r1", 3, 8)
-		givenDeviceClass("nic")
-		givenDevices("nic", "z1-r1-1", 1)
-		givenGang("shared", 3, func(i int, pod *corev1.Pod) {
+	sharing := func(name, class, cpu string) {
+		givenGang(name, 3, func(i int, pod *corev1.Pod) {
+			pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
 			if i == 0 {
-				givenClaim(pod, "shared", "nic")
+				givenClaim(pod, name, class)
 				return
 			}
-			useClaim(pod, "shared")
+			useClaim(pod, name)
 		})
-		Eventually(scheduled(namespace, "shared")).Should(And(withReason(scheduling.ReasonUnknown),
-			HaveField("Message", ContainSubstring("/shared is in the process of being allocated"))))
-		Expect(placementOf(namespace, gangOf("shared"))).To(BeEmpty())
-		allocate(namespace, "shared", "z1-r1-1")
+	}
+
+	It("shares a device of one node before it is allocated", func() {
+		givenRack("z1", "r1", 3, 8)
+		givenDeviceClass("card")
+		givenDevices("card", "z1-r1-1", 1)
+		sharing("shared", "card", "1")
 		Expect(eventuallyBound(namespace, gangOf("shared"), 3).domains(corev1.LabelHostname)).To(Equal([]string{"/z1-r1-1"}))
+	})
+
+	It("shares a device of a rack, which all its nodes can use", func() {
+		givenRack("z1", "r1", 2, 8)
+		givenRack("z1", "r2", 3, 8)
+		givenDeviceClass("channel")
+		for _, rack := range []string{"r1", "r2"} {
+			givenDeviceOf("channel", rackLevel, rack)
+		}
+		sharing("wide", "channel", "40")
+		found := eventuallyBound(namespace, gangOf("wide"), 3)
+		Expect(found.domains(rackLevel)).To(Equal([]string{"/r2"}))
+		Expect(found.domains(corev1.LabelHostname)).To(HaveLen(3))
+	})
+
+	It("names a shared claim whose device not all nodes of its pods can use", func() {
+		givenRack("z1", "r1", 3, 8)
+		givenDeviceClass("local")
+		for _, node := range []string{"z1-r1-0", "z1-r1-1", "z1-r1-2"} {
+			givenDevices("local", node, 1)
+		}
+		sharing("torn", "local", "40")
+		Eventually(scheduled(namespace, "torn")).Should(And(withReason(scheduling.ReasonUnknown),
+			HaveField("Message", ContainSubstring("claim torn is shared, and its device cannot be used from all nodes"))))
+		Expect(placementOf(namespace, gangOf("torn"))).To(BeEmpty())
+	})
+
+	It("has no pod bound before the devices of all are prepared, and names the claim that it waits for", func() {
+		givenRack("z1", "r1", 2, 8)
+		givenDeviceClass("attached")
+		givenSlice("attached", 1, func(slice *resourcev1.ResourceSlice) {
+			slice.Spec.NodeName = ptr.To("z1-r1-0")
+		}, func(device *resourcev1.Device) {
+			device.BindingConditions, device.BindingFailureConditions = []string{"ready"}, []string{"failed"}
+		})
+		givenGang("prepared", 2, func(i int, pod *corev1.Pod) {
+			if i == 0 {
+				givenClaim(pod, "prepared", "attached")
+			}
+		})
+		Eventually(scheduled(namespace, "prepared")).Should(And(withReason(scheduling.ReasonWaiting),
+			HaveField("Message", ContainSubstring("waiting for claim prepared"))))
+		Expect(placementOf(namespace, gangOf("prepared"))).To(BeEmpty())
+		prepareDevice(namespace, "prepared")
+		eventuallyBound(namespace, gangOf("prepared"), 2)
 	})
 
 	It("goes where each of its pods gets a volume", func() {
@@ -149,7 +197,7 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 			}
 		})
 		Eventually(scheduled(namespace, "half")).Should(And(withReason(scheduling.ReasonWaiting),
-			HaveField("Message", ContainSubstring("waiting for the volume of claim half-1"))))
+			HaveField("Message", ContainSubstring("waiting for claim half-1"))))
 		Expect(placementOf(namespace, gangOf("half"))).To(BeEmpty())
 		Eventually(func() placement {
 			bindVolumes(namespace)
