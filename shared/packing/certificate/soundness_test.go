@@ -53,7 +53,7 @@ func TestProofsAtRandomProveSomething(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range []string{"few", "cut", "branch", "without"} {
+	for _, rule := range []string{"deficit", "cut", "branch", "without"} {
 		if accepted[rule] < 10 {
 			t.Errorf("of %d inputs %d rules %s prove something", refuted, accepted[rule], rule)
 		}
@@ -63,7 +63,7 @@ func TestProofsAtRandomProveSomething(t *testing.T) {
 func ruleOf(r *certificate.Rule) string {
 	switch {
 	case r.Deficit != nil:
-		return "few"
+		return "deficit"
 	case r.Cut != nil:
 		return "cut"
 	case r.Branch != nil:

@@ -1,8 +1,10 @@
 package exact
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -55,135 +57,6 @@ func TestLargeAmountsStayLarge(t *testing.T) {
 	}
 }
 
-func TestWhatPodsNeedOfAResource(t *testing.T) {
-	in := onNodes([]Item{pod(3, 1), pod(0, 1<<62), pod(2, 0)}, nil, nodes{{1, 1}})
-	s := newSolver(in, unlimited())
-	for name, test := range map[string]struct {
-		pods     Counts
-		resource int
-		want     int64
-	}{
-		"none":                         {Counts{0, 0, 0}, 0, 0},
-		"each class":                   {Counts{2, 5, 4}, 0, 14},
-		"the other resource":           {Counts{2, 0, 9}, 1, 2},
-		"more than there is of int64s": {Counts{1, 3, 0}, 1, math.MaxInt64},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := s.need(test.pods, test.resource); got != test.want {
-				t.Errorf("%d, want %d", got, test.want)
-			}
-		})
-	}
-}
-
-// What pods could use is whole multiples of what they ask for, and no more than all that fit together would.
-func TestWhatCouldBeUsedOfNodes(t *testing.T) {
-	second := pod(1, 1)
-	second.Allowed = []bool{false, true, false, false}
-	in := onNodes([]Item{pod(4, 0), pod(6, 0), second, pod(9, 0)}, nil, nodes{{11, 9}, {7, 5}, {5, 0}, {3, 3}})
-	s := newSolver(in, unlimited())
-	for name, test := range map[string]struct {
-		nodes   []int
-		classes Counts
-		want    []int64
-	}{
-		"no pods use nothing":                                  {[]int{0, 1, 2}, Counts{0, 0, 0, 0}, []int64{0, 0}},
-		"pods of one class leave what is less than a pod":      {[]int{0}, Counts{1, 0, 0, 0}, []int64{8, 0}},
-		"pods of two classes leave what is no even number":     {[]int{0}, Counts{1, 1, 0, 0}, []int64{10, 0}},
-		"how many pods are wanted does not matter":             {[]int{0}, Counts{7, 1, 0, 0}, []int64{10, 0}},
-		"of a class that fits nowhere only the divisor counts": {[]int{1}, Counts{0, 0, 1, 1}, []int64{5, 5}},
-		"a class that may not use a node uses none of it":      {[]int{0}, Counts{0, 0, 1, 0}, []int64{0, 0}},
-		"that class makes the others no more useful":           {[]int{0}, Counts{1, 0, 1, 0}, []int64{8, 0}},
-		"another resource bounds how many there are":           {[]int{1}, Counts{0, 0, 1, 0}, []int64{5, 5}},
-		"nodes add up":                     {[]int{0, 1, 2}, Counts{1, 0, 0, 0}, []int64{16, 0}},
-		"a node without room adds nothing": {[]int{2, 3}, Counts{1, 0, 0, 0}, []int64{4, 0}},
-		"no nodes":                         {nil, Counts{1, 1, 1, 1}, []int64{0, 0}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := s.usable(test.nodes, test.classes); !slices.Equal(got, test.want) {
-				t.Errorf("%v, want %v", got, test.want)
-			}
-		})
-	}
-}
-
-// A resource that nobody asks for says nothing of those after it.
-func TestEachResourceIsBoundAlone(t *testing.T) {
-	in := onNodes([]Item{pod(0, 2, 0, 3)}, []int{3}, nodes{{9, 4, 9, 5}, {9, 9, 9, 7}})
-	s := newSolver(in, unlimited())
-	if want := []int64{0, 6, 0, 9}; !slices.Equal(s.offers[0], want) {
-		t.Errorf("%v are offered, want %v", s.offers[0], want)
-	}
-	if c := (Counts{3}); !s.room(0, c) {
-		t.Errorf("no room for %v", c)
-	}
-}
-
-func TestTheRoomOfADomain(t *testing.T) {
-	// The second class may use two nodes of three in the first rack.
-	some := pod(1, 1)
-	some.Allowed = []bool{true, true, false, true}
-	in := inRacks([]Item{pod(3, 1), some, group(rack, 2), group(rack, 1, 3)}, nil, nodes{{4, 3}, {4, 3}, {4, 3}},
-		nodes{{3, 9}})
-	s := newSolver(in, unlimited())
-	for name, test := range map[string]struct {
-		domain int
-		c      Counts
-		want   bool
-	}{
-		"nothing":                                  {1, Counts{0, 0}, true},
-		"each node takes one":                      {1, Counts{3, 0}, true},
-		"one more than nodes take":                 {1, Counts{4, 0}, false},
-		"as many as two nodes take":                {1, Counts{0, 6}, true},
-		"more than two nodes take":                 {1, Counts{0, 7}, false},
-		"just all that could be used":              {1, Counts{3, 2}, true},
-		"more of a resource than could be used":    {1, Counts{3, 3}, false},
-		"pods of groups count":                     {1, Counts{1, 0, 1, 0}, true},
-		"pods of groups are too many":              {1, Counts{1, 0, 0, 3}, false},
-		"pods of two sorts of groups are too many": {1, Counts{0, 0, 1, 2}, false},
-		"pods of groups need too much together":    {1, Counts{0, 0, 1, 1}, false},
-		"pods of groups have room beside others":   {1, Counts{0, 2, 0, 1}, true},
-		"another domain has its own room":          {2, Counts{2, 0}, false},
-		"all domains together have the most":       {0, Counts{4, 0}, true},
-		"and no more than that":                    {0, Counts{5, 0}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := s.room(test.domain, test.c); got != test.want {
-				t.Errorf("room is %v for %v in domain %d", got, test.c, test.domain)
-			}
-		})
-	}
-}
-
-// Many pods of which no node takes more than one are refused, although what all of them ask for is free in sum; and
-// few that need more than is free are refused, although each class has room.
-func TestBothSidesOfTheBoundRefuse(t *testing.T) {
-	whole := newSolver(onNodes([]Item{pod(2), pod(1)}, nil, nodes{{3}, {3}}), unlimited())
-	if whole.room(0, Counts{3, 0}) {
-		t.Error("three pods of 2 have room on two nodes of 3")
-	}
-	if whole.room(0, Counts{2, 3}) {
-		t.Error("7 have room where 6 are free")
-	}
-	if !whole.room(0, Counts{2, 2}) {
-		t.Error("6 have no room where 6 are free")
-	}
-	d := distributionOf(whole, 0, Counts{3, 3})
-	if d.enough(0, Counts{3, 0}) || d.enough(0, Counts{2, 3}) || !d.enough(0, Counts{2, 2}) {
-		t.Error("the bins of a domain have another bound than the domain")
-	}
-	if d.enough(1, Counts{2, 0}) || d.enough(1, Counts{1, 2}) || !d.enough(1, Counts{1, 1}) || !d.enough(2, Counts{0, 0}) {
-		t.Error("the bins from one on do not count alone")
-	}
-}
-
-// distributionOf prepares to distribute items over the bins of a domain.
-func distributionOf(s *solver, domain int, c Counts) *distribution {
-	d := &distribution{solver: s, bins: s.bins(domain, c), failed: map[string]bool{}}
-	d.prepare(c)
-	return d
-}
-
 // No bound refuses what fits, at any level of a tree and with groups inside of groups.
 func TestNoBoundRefusesWhatFitsIntoATree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -215,16 +88,65 @@ func TestNoBoundRefusesWhatFitsIntoATree(t *testing.T) {
 	})
 }
 
-// Counts are taken from counts of the same items, of which those of pods may end early.
-func TestWhatIsLeftOfCounts(t *testing.T) {
-	a := Counts{3, 2, 1}
-	if got := minus(a, Counts{1, 2}); !slices.Equal(got, Counts{2, 0, 1}) {
-		t.Errorf("%v are left", got)
+// sign writes all of a domain that a search could tell it by, whatever the order of what is in it.
+func sign(in *Instance, domain int) string {
+	d := &in.Domains[domain]
+	var within []string
+	for _, n := range d.Nodes {
+		within = append(within, signNode(in, n))
 	}
-	if !slices.Equal(a, Counts{3, 2, 1}) {
-		t.Errorf("what it was taken from is %v now", a)
+	for _, child := range d.Children {
+		within = append(within, sign(in, child))
 	}
-	if empty(Counts{0, 0, 1}) || !empty(Counts{0, 0}) || !empty(nil) {
-		t.Error("counts are empty that are not, or the other way round")
+	slices.Sort(within)
+	return fmt.Sprintf("%d(%s)", d.Level, strings.Join(within, " "))
+}
+
+func signNode(in *Instance, node int) string {
+	var classes []int
+	for class := range in.Classes {
+		if it := &in.Items[class]; it.Allowed[node] && fitting(it.Requests, in.Free[node]) > 0 {
+			classes = append(classes, class)
+		}
+	}
+	return fmt.Sprint(in.Free[node], classes)
+}
+
+// Two nodes, or two domains, have one mark just when nothing tells them apart.
+func TestMarksTellApartWhatDiffers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawDeep(t)
+		s := newSolver(in, unlimited())
+		for a := range in.Free {
+			for b := range a {
+				if same := signNode(in, a) == signNode(in, b); same != (s.nodeMark[a] == s.nodeMark[b]) {
+					t.Fatalf("nodes %s and %s", signNode(in, a), signNode(in, b))
+				}
+			}
+		}
+		for a := range in.Domains {
+			for b := range a {
+				if same := sign(in, a) == sign(in, b); same != (s.domainMark[a] == s.domainMark[b]) {
+					t.Fatalf("domains %s and %s", sign(in, a), sign(in, b))
+				}
+			}
+		}
+	})
+}
+
+// Keys are of one length of counts; they hold where a search is, and each count.
+func TestKeysTellQuestionsApart(t *testing.T) {
+	keys := map[string]string{}
+	for _, mark := range []uint64{0, 1, 1 << 60} {
+		each(Counts{2, 1, 2}, func(c Counts) {
+			for _, large := range []int{0, 127, 128, 1 << 20} {
+				question := append(slices.Clone(c), large)
+				key, text := keyOf(mark, question), fmt.Sprint(mark, question)
+				if other, ok := keys[key]; ok {
+					t.Errorf("%s and %s have one key", text, other)
+				}
+				keys[key] = text
+			}
+		})
 	}
 }

@@ -4,34 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"packtree.dev/shared/packing/internal/problem"
 )
-
-// placeable reports whether pods that ask for one resource fit on nodes: node by node, by what may be left
-// if each takes what it can.
-func placeable(in *Instance) bool {
-	left := map[string]Counts{"": in.Total}
-	for n := range in.Free {
-		next := map[string]Counts{}
-		for _, rest := range left {
-			most := slices.Clone(rest)
-			for class := range most {
-				most[class] = min(most[class], fitting(in.Items[class].Requests, in.Free[n]))
-			}
-			each(most, func(c Counts) {
-				if onNode(in, n, c) && !extends(c, rest, func(c Counts) bool { return onNode(in, n, c) }) {
-					after := minus(rest, c)
-					next[keyOf(0, after)] = after
-				}
-			})
-		}
-		left = next
-	}
-	_, ok := left[keyOf(0, make(Counts, len(in.Total)))]
-	return ok
-}
 
 // hard are instances for which the first effort is too little.
 var hard = map[string]struct {
@@ -85,68 +59,6 @@ func TestEffortGrowsUntilSomethingIsProved(t *testing.T) {
 	}
 }
 
-// checkNodes judges how pods lie on the nodes of an instance without racks.
-func checkNodes(t *testing.T, in *Instance, root *Packing) {
-	t.Helper()
-	left := minus(in.Total, nil)
-	seen := map[int]bool{}
-	for _, part := range root.Parts {
-		if seen[part.Node] || !onNode(in, part.Node, part.Counts) {
-			t.Errorf("node %d has %v", part.Node, part.Counts)
-		}
-		seen[part.Node], left = true, minus(left, part.Counts)
-	}
-	if !empty(left) {
-		t.Errorf("%v are left", left)
-	}
-}
-
-// drawCrowded draws pods that fill nodes, of which some are changed for others, as large in sum: they fit, or barely
-// not.
-func drawCrowded(t *rapid.T, least, most int) *Instance {
-	requests := []int64{7, 5, 4, 3}
-	var items []Item
-	for _, amount := range requests[rapid.IntRange(0, 1).Draw(t, "first class"):] {
-		items = append(items, pod(amount, 1))
-	}
-	total := make(Counts, len(items))
-	var free nodes
-	for range rapid.IntRange(least, most).Draw(t, "nodes") {
-		sum, pods := int64(0), rapid.IntRange(1, 3).Draw(t, "pods")
-		for range pods {
-			class := rapid.IntRange(0, len(items)-1).Draw(t, "class")
-			total[class]++
-			sum += items[class].Requests[0]
-		}
-		free = append(free, []int64{sum, int64(pods)})
-	}
-	// As large in sum: 5 and 3 for 4 and 4, or 4 and 4 for 5 and 3.
-	three, four, five := len(items)-1, len(items)-2, len(items)-3
-	for range rapid.IntRange(0, 3).Draw(t, "changed") {
-		if five >= 0 && total[five] > 0 && total[three] > 0 {
-			total[five], total[four], total[three] = total[five]-1, total[four]+2, total[three]-1
-		} else if five >= 0 && total[four] > 1 {
-			total[five], total[four], total[three] = total[five]+1, total[four]-2, total[three]+1
-		}
-	}
-	return onNodes(items, total, free)
-}
-
-// More nodes than are searched without the local search, and pods that fill them.
-func TestCrowdedNodesArePackedExactly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		in := drawCrowded(t, easy-1, easy+1)
-		budget := &problem.Budget{Limit: 1 << 10}
-		root := Solve(in, budget)
-		switch {
-		case root != nil:
-			checkPacking(t, in, root)
-		case !budget.Exhausted() && placeable(in):
-			t.Fatalf("%v is refuted after %d steps, and fits", in.Total, budget.Steps)
-		}
-	})
-}
-
 // That the local search breaks off among the nodes of a rack says nothing of the complete search after it: what this
 // refutes is refuted, and the budget is not spent on searching again.
 func TestWhatTheLocalSearchGivesUpIsRefutedAllTheSame(t *testing.T) {
@@ -160,4 +72,32 @@ func TestWhatTheLocalSearchGivesUpIsRefutedAllTheSame(t *testing.T) {
 	if Solve(in, budget) != nil || budget.Exhausted() {
 		t.Errorf("nothing is refuted after %d steps", budget.Steps)
 	}
+}
+
+// That the budget ended says nothing of what is asked next.
+func TestNoFailureIsKnownOfASearchThatWasBrokenOff(t *testing.T) {
+	total := Counts{2, 2}
+	in := onNodes([]Item{pod(3, 0), pod(2, 0)}, total, nodes{{5, 0}, {5, 0}})
+	for limit := range 12 {
+		s := newSolver(in, &problem.Budget{Limit: limit})
+		s.thorough, s.effort = true, 1<<20
+		d := distributionOf(s, 0, total)
+		if d.search(0, total, nil) {
+			continue
+		}
+		if !s.budget.Exhausted() || len(d.failed) > 0 {
+			t.Fatalf("%d failures are kept after %d steps of %d", len(d.failed), s.budget.Steps, limit)
+		}
+		s.budget.Limit = 1 << 20
+		if !d.search(0, total, nil) || s.fit(0, total) == nil {
+			t.Errorf("nothing is found after a search of %d steps", limit)
+		}
+	}
+}
+
+// distributionOf prepares to distribute items over the bins of a domain.
+func distributionOf(s *solver, domain int, c Counts) *distribution {
+	d := &distribution{solver: s, bins: s.bins(domain, c), failed: map[string]bool{}}
+	d.prepare(c)
+	return d
 }

@@ -2,8 +2,10 @@ package exact
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -21,129 +23,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// level of the racks that groups need.
-const rack = 0
-
-// drawTight makes a handful of nodes and groups that barely fit, or barely not.
-func drawTight(t *rapid.T) *Instance {
-	in := &Instance{Domains: []Domain{{Level: None}}}
-	for r := range rapid.IntRange(1, 3).Draw(t, "racks") {
-		d := Domain{Level: rack}
-		for range rapid.IntRange(1, 2).Draw(t, "nodes") {
-			d.Nodes = append(d.Nodes, len(in.Free))
-			in.Free = append(in.Free, []int64{rapid.SampledFrom([]int64{3, 4, 5}).Draw(t, "gpu"), rapid.SampledFrom([]int64{3,
-				6}).Draw(t, "cpu")})
-		}
-		d.All = d.Nodes
-		in.Domains = append(in.Domains, d)
-		in.Domains[0].Children = append(in.Domains[0].Children, r+1)
-		in.Domains[0].All = append(in.Domains[0].All, d.All...)
-	}
-	in.Classes = rapid.IntRange(1, 2).Draw(t, "classes")
-	for range in.Classes {
-		class := Item{Level: None, Requests: []int64{rapid.Int64Range(1, 3).Draw(t, "gpu"), rapid.Int64Range(1, 2).Draw(t,
-			"cpu")}}
-		for range in.Free {
-			class.Allowed = append(class.Allowed, rapid.IntRange(0, 7).Draw(t, "allowed") > 0)
-		}
-		in.Items = append(in.Items, class)
-	}
-	in.drawGroups(t)
-	return in
-}
-
-// drawGroups adds up to four groups of up to nine pods, most of which need a rack.
-func (in *Instance) drawGroups(t *rapid.T) {
-	groups := rapid.IntRange(1, 4).Draw(t, "groups")
-	in.Total = make(Counts, in.Classes+groups)
-	pods := 0
-	for range groups {
-		content := make(Counts, in.Classes+groups)
-		for k := range in.Classes {
-			content[k] = min(rapid.IntRange(0, 3).Draw(t, "pods"), 9-pods)
-			pods += content[k]
-		}
-		if rapid.IntRange(0, 3).Draw(t, "rack") > 0 && !empty(content) {
-			in.Items = append(in.Items, Item{Level: rack, Content: content})
-			in.Total[len(in.Items)-1] = 1
-			continue
-		}
-		for k := range in.Classes {
-			in.Total[k] += content[k]
-		}
-	}
-	in.Total = in.Total[:len(in.Items)]
-	for i := range in.Items {
-		if in.Items[i].Content != nil {
-			in.Items[i].Content = in.Items[i].Content[:len(in.Items)]
-		}
-	}
-}
-
-// tight tries every place of every pod.
-type tight struct {
-	*Instance
-	free [][]int64
-}
-
-func (s *tight) fits() bool {
-	for _, free := range s.Free {
-		s.free = append(s.free, slices.Clone(free))
-	}
-	everywhere := s.Domains[0].All
-	return s.group(s.Classes, func() bool {
-		return s.pods(slices.Clone(s.Total[:s.Classes]), everywhere,
-			func() bool { return true })
-	})
-}
-
-// group places the groups from one on, each in one rack, and then goes on.
-func (s *tight) group(i int, then func() bool) bool {
-	if i == len(s.Items) {
-		return then()
-	}
-	for _, d := range s.Domains[0].Children {
-		if s.pods(slices.Clone(s.Items[i].Content[:s.Classes]), s.Domains[d].All, func() bool { return s.group(i+1, then) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// pods places pods on some nodes, and then goes on.
-func (s *tight) pods(left Counts, nodes []int, then func() bool) bool {
-	class := slices.IndexFunc(left, func(n int) bool { return n > 0 })
-	if class < 0 {
-		return then()
-	}
-	left[class]--
-	defer func() { left[class]++ }()
-	for _, node := range nodes {
-		if !s.Items[class].Allowed[node] {
-			continue
-		}
-		s.take(node, class, 1)
-		if s.free[node][0] >= 0 && s.free[node][1] >= 0 && s.pods(left, nodes, then) {
-			s.take(node, class, -1)
-			return true
-		}
-		s.take(node, class, -1)
-	}
-	return false
-}
-
-func (s *tight) take(node, class int, times int64) {
-	for r, amount := range s.Items[class].Requests {
-		s.free[node][r] -= times * amount
-	}
-}
+// unlimited is a budget that no instance here exhausts.
+func unlimited() *problem.Budget { return &problem.Budget{Limit: 1 << 30} }
 
 // The complete search must be right by itself: in decisions, bounds and
 // shortcuts leave it little to do.
 func TestTheCompleteSearchAloneIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawTight(t)
-		want := (&tight{Instance: in}).fits()
+		want := possible(in, 0, in.Total)
 		for _, thorough := range []bool{true, false} {
 			budget := &problem.Budget{Limit: 1 << 30}
 			s := newSolver(in, budget)
@@ -159,57 +47,200 @@ func TestTheCompleteSearchAloneIsExact(t *testing.T) {
 	})
 }
 
-// checkPacking judges a packing of everything.
-func checkPacking(t *rapid.T, in *Instance, root *Packing) {
-	free := make([][]int64, len(in.Free))
-	for n := range free {
-		free[n] = slices.Clone(in.Free[n])
+// Groups in groups, nodes at each level and groups that are alike: both searches find what there is.
+func TestTreesOfGroupsArePackedExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawDeep(t)
+		want := possible(in, 0, in.Total)
+		for _, thorough := range []bool{true, false} {
+			s := newSolver(in, unlimited())
+			s.thorough = thorough
+			root := s.solve()
+			if (root != nil) != want {
+				t.Fatalf("thorough %v: found %v, feasible %v", thorough, root != nil, want)
+			}
+			if root != nil {
+				checkPacking(t, in, root)
+			}
+		}
+	})
+}
+
+// One domain of the tree may be asked about alone, by any number of items.
+func TestEachDomainIsPackedExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawDeep(t)
+		domain := rapid.IntRange(0, len(in.Domains)-1).Draw(t, "domain")
+		c := drawSome(t, in.Total)
+		s := newSolver(in, unlimited())
+		s.thorough, s.effort = rapid.Bool().Draw(t, "thorough"), 1<<20
+		p := s.fit(domain, c)
+		if want := possible(in, domain, c); (p != nil) != want {
+			t.Fatalf("%v in domain %d: found %v, feasible %v", c, domain, p != nil, want)
+		}
+		if p != nil {
+			if p.Domain != domain {
+				t.Fatalf("asked about domain %d, packed domain %d", domain, p.Domain)
+			}
+			here := *in
+			here.Total = c
+			checkPacking(t, &here, p)
+		}
+	})
+}
+
+// More nodes than are searched without the local search, and pods that fill them.
+func TestCrowdedNodesArePackedExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawCrowded(t, easy-1, easy+1)
+		budget := &problem.Budget{Limit: 1 << 10}
+		root := Solve(in, budget)
+		switch {
+		case root != nil:
+			checkPacking(t, in, root)
+		case !budget.Exhausted() && placeable(in):
+			t.Fatalf("%v is refuted after %d steps, and fits", in.Total, budget.Steps)
+		}
+	})
+}
+
+// Racks that groups fill are packed by either search.
+func TestFullRacksArePacked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawFull(t)
+		budget := &problem.Budget{Limit: 1 << 12}
+		root := Solve(in, budget)
+		if root == nil && !budget.Exhausted() {
+			t.Fatalf("refuted after %d steps, and it fits", budget.Steps)
+		}
+		if root != nil {
+			checkPacking(t, in, root)
+		}
+	})
+}
+
+// A search repeats itself to the step: verdicts at the end of a budget would differ otherwise.
+func TestASearchIsRepeatedToTheStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawDeep(t)
+		limit := rapid.IntRange(1, 400).Draw(t, "limit")
+		first, second := &problem.Budget{Limit: limit}, &problem.Budget{Limit: limit}
+		a, b := Solve(in, first), Solve(in, second)
+		if *first != *second || (a == nil) != (b == nil) {
+			t.Fatalf("%d and %d steps, found %v and %v", first.Steps, second.Steps, a != nil, b != nil)
+		}
+		if a != nil && a.text() != b.text() {
+			t.Fatalf("%s and %s", a.text(), b.text())
+		}
+	})
+}
+
+// text writes a packing as the counts of its parts, domain by domain.
+func (p *Packing) text() string {
+	var parts []string
+	for _, part := range p.Parts {
+		if part.Inner != nil {
+			parts = append(parts, fmt.Sprint(part.Counts, part.Inner.text()))
+			continue
+		}
+		parts = append(parts, fmt.Sprint(part.Node, part.Counts))
 	}
-	checkDomain(t, in, root, slices.Clone(in.Total), free)
-	for n := range free {
-		for r, left := range free[n] {
-			if left < 0 {
-				t.Fatalf("node %d lacks %d of resource %d", n, -left, r)
+	return fmt.Sprintf("%d(%s)", p.Domain, strings.Join(parts, " "))
+}
+
+// A question is not changed by being answered.
+func TestAnInstanceIsOnlyRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawDeep(t)
+		before := fmt.Sprintf("%+v", in)
+		Solve(in, &problem.Budget{Limit: 1 << 14})
+		if after := fmt.Sprintf("%+v", in); after != before {
+			t.Fatalf("%s\nbecame\n%s", before, after)
+		}
+	})
+}
+
+// What the caller's limit was, it is afterwards: efforts within are not left behind.
+func TestTheLimitOfABudgetIsKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawDeep(t)
+		limit := rapid.IntRange(1, 2000).Draw(t, "limit")
+		budget := &problem.Budget{Limit: limit}
+		root := Solve(in, budget)
+		if budget.Limit != limit {
+			t.Fatalf("the limit was %d and is %d", limit, budget.Limit)
+		}
+		if root == nil && !budget.Exhausted() && possible(in, 0, in.Total) {
+			t.Fatalf("refuted after %d steps of %d, and it fits", budget.Steps, limit)
+		}
+	})
+}
+
+// The order of nodes and racks does not change whether items fit, and more room never makes them fit no more.
+func TestAnswersDependOnNothingButRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawTight(t)
+		fits := Solve(in, unlimited()) != nil
+		other := *in
+		other.Domains = slices.Clone(in.Domains)
+		other.Domains[0].Children = slices.Clone(in.Domains[0].Children)
+		slices.Reverse(other.Domains[0].Children)
+		if (Solve(&other, unlimited()) != nil) != fits {
+			t.Fatalf("fits %v, and the other way round with racks in another order", fits)
+		}
+		other.Free = slices.Clone(in.Free)
+		node := rapid.IntRange(0, len(in.Free)-1).Draw(t, "node")
+		other.Free[node] = []int64{in.Free[node][0] + 1, in.Free[node][1] + 1}
+		if fits && Solve(&other, unlimited()) == nil {
+			t.Fatalf("does not fit any more with more room on node %d", node)
+		}
+	})
+}
+
+// A search ends when its budget does: what it has found then is right, and that it found nothing proves nothing.
+func TestASearchKeepsToItsBudget(t *testing.T) {
+	const over = 64 // what one step of the search may count at once
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawTight(t)
+		budget := &problem.Budget{Limit: rapid.IntRange(0, 300).Draw(t, "steps")}
+		root := Solve(in, budget)
+		switch {
+		case budget.Steps > budget.Limit+over:
+			t.Fatalf("%d steps of %d", budget.Steps, budget.Limit)
+		case root != nil:
+			checkPacking(t, in, root)
+		case !budget.Exhausted() && possible(in, 0, in.Total):
+			t.Fatalf("given up after %d steps of %d, and it fits", budget.Steps, budget.Limit)
+		}
+	})
+}
+
+// A budget ends a search of thousands of pods as it ends one of a few: beyond the limit are at most a few steps for
+// each bin, which give up the patterns that were listed.
+func TestTheNumberOfPodsExceedsNoBudget(t *testing.T) {
+	for _, n := range []int{10, 100, 1000, 10000} {
+		in := onNodes([]Item{pod(7), pod(5), pod(3)}, []int{n, n, n}, nodes{{8*int64(n) + 1}, {7*int64(n) - 1}})
+		for _, limit := range []int{20, 200, 2000} {
+			s := newSolver(in, &problem.Budget{Limit: limit})
+			s.thorough = true
+			root := s.solve()
+			if s.budget.Steps > limit+(1+chunk)*len(in.Free) {
+				t.Errorf("%d steps of %d for %d pods", s.budget.Steps, limit, 3*n)
+			}
+			if root == nil && !s.budget.Exhausted() {
+				t.Errorf("%d pods are refuted, and they fit", 3*n)
 			}
 		}
 	}
 }
 
-// checkDomain wants a domain to have just these items, in it or in bins within.
-func checkDomain(t *rapid.T, in *Instance, p *Packing, items Counts, free [][]int64) {
-	d := &in.Domains[p.Domain]
-	for i := len(items) - 1; i >= in.Classes; i-- {
-		if in.Items[i].Level <= d.Level {
-			for k, n := range in.Items[i].Content {
-				items[k] += n * items[i]
-			}
-			items[i] = 0
-		}
-	}
-	for _, part := range p.Parts {
-		for i, n := range part.Counts {
-			items[i] -= n
-		}
-		if part.Inner != nil {
-			if !slices.Contains(d.Children, part.Inner.Domain) {
-				t.Fatalf("domain %d is not directly in domain %d", part.Inner.Domain, p.Domain)
-			}
-			checkDomain(t, in, part.Inner, append(slices.Clone(part.Counts), make(Counts, len(in.Items)-len(part.Counts))...),
-				free)
-			continue
-		}
-		for i, n := range part.Counts {
-			if n > 0 && (i >= in.Classes || !in.Items[i].Allowed[part.Node] || !slices.Contains(d.All, part.Node)) {
-				t.Fatalf("node %d has item %d, which it may not", part.Node, i)
-			}
-			for r := 0; n > 0 && r < len(free[part.Node]); r++ {
-				free[part.Node][r] -= int64(n) * in.Items[i].Requests[r]
-			}
-		}
-	}
-	for i, n := range items {
-		if n != 0 {
-			t.Fatalf("%d of item %d are missing in domain %d", n, i, p.Domain)
+// A budget ends the choice among many nodes, too.
+func TestTheNumberOfNodesExceedsNoBudget(t *testing.T) {
+	in := onNodes([]Item{pod(2)}, []int{3}, slices.Repeat(nodes{{3}}, 256))
+	for limit, found := range map[int]bool{1: false, 3: false, 5: false, 20: true} {
+		budget := &problem.Budget{Limit: limit}
+		if root := Solve(in, budget); (root != nil) != found || budget.Exhausted() == found {
+			t.Errorf("found %v after %d steps of %d", root != nil, budget.Steps, limit)
 		}
 	}
 }

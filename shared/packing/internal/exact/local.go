@@ -230,11 +230,11 @@ func (l *local) alone(at, item int) bool {
 	return true
 }
 
-// layOut reports whether items fit into a bin together, and how they lie in a
-// domain.
+// layOut reports whether items for which there is enough of each resource in a bin fit into
+// it, and how they lie in a domain. On a node, which takes each of them alone, they do.
 func (l *local) layOut(b *bin, items []int) (*Packing, bool) {
 	if b.domain == None {
-		return nil, l.fitNode(b.node, items)
+		return nil, true
 	}
 	if l.tired() {
 		return nil, false
@@ -264,18 +264,6 @@ func (l *local) openedIn(domain int) []Counts {
 		}
 	}
 	return l.opened[level]
-}
-
-// fitNode reports whether pods fit on a node together.
-func (l *local) fitNode(node int, items []int) bool {
-	for r, free := range l.in.Free[node] {
-		for _, item := range items {
-			if free -= l.in.Items[item].Requests[r]; free < 0 {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // settle takes what is in the bins over as the distribution.

@@ -14,7 +14,7 @@ import (
 // A group is followed into its domains, and each measure tried there. One that is not the gang is set aside with those
 // like it.
 func TestAProofAboutOneGroup(t *testing.T) {
-	cuts := []string{"few", "cut gpu", "cut pods r-0"}
+	cuts := []string{"deficit", "cut gpu", "cut pods r-0"}
 	for name, test := range map[string]struct {
 		change func(in *question)
 		group  groups
@@ -23,18 +23,18 @@ func TestAProofAboutOneGroup(t *testing.T) {
 		"a group": {group: groups{right}, want: append([]string{
 			"without [right] each [1] then [2]",
 			"branch right in net/rack each [3 4 5] none [2]",
-			"few"}, cuts...)},
+			"deficit"}, cuts...)},
 		"groups that are alike": {group: groups{right, left}, want: append([]string{
 			"without [right left] each [1] then [2]",
 			"branch right in net/rack each [3 4 5] none [2]",
-			"few"}, cuts...)},
+			"deficit"}, cuts...)},
 		"the gang": {
 			change: func(in *question) {
 				in.Groups, in.Topologies = in.Groups[:1], nil
 				in.Groups[0].Topology, in.Groups[0].Required, in.Groups[0].Pending = "net", "zone", some("r", 1)
 			},
 			group: groups{all},
-			want:  append([]string{"branch all in net/zone each [2 3 4] none [1]", "few"}, cuts...)},
+			want:  append([]string{"branch all in net/zone each [2 3 4] none [1]", "deficit"}, cuts...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := yard()
@@ -69,7 +69,7 @@ func TestAProofWithAllRules(t *testing.T) {
 			want: []string{
 				"without [loose lone] each [2 3 4 5 6 1] then [2 3 4 5 6 1]",
 				"branch lone in power/feed each [2 3 4 5 6] none [2 3 4 5 6]",
-				"few", "cut gpu", "cut pods o-0",
+				"deficit", "cut gpu", "cut pods o-0",
 				"cut lone in power/feed by (gpu, pods o-0)", "cut lone in power/feed by (gpu, pods o-0)",
 			}},
 		"two confined groups come one after the other": {
@@ -82,7 +82,7 @@ func TestAProofWithAllRules(t *testing.T) {
 				"without [left team] each [3 4 1 2] then [3 4 1 2]",
 				"branch team in net/zone each [3 4 2] none [3 4 2]",
 				"branch left in net/rack each [3 4] none [3 4]",
-				"few", "cut pods l-0",
+				"deficit", "cut pods l-0",
 			}},
 		"no confined group, and a relation": {
 			change: func(in *question) {
@@ -91,7 +91,7 @@ func TestAProofWithAllRules(t *testing.T) {
 			start: []int{1, 2, 3, 4},
 			want: []string{
 				"without [] each [1 2 3 4] then [1 2 3 4]",
-				"few", "cut gpu", "cut pods s-0", "cut relation apart",
+				"deficit", "cut gpu", "cut pods s-0", "cut relation apart",
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,15 +154,15 @@ func TestBoundsAreLeftOutOneByOne(t *testing.T) {
 		{Deficit: &certificate.Deficit{}}, {Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "x", By: by}}},
 		{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "y", By: by}}}, {Deficit: &certificate.Deficit{}},
 	}
-	before := []string{"few", "cut x by (a, b, c)", "cut y by (a, b, c)", "few"}
+	before := []string{"deficit", "cut x by (a, b, c)", "cut y by (a, b, c)", "deficit"}
 	for name, test := range map[string]struct {
 		proves func(lines []string) bool
 		drops  bool
 		want   []string
 	}{
-		"all": {func([]string) bool { return true }, false, []string{"few", "cut x", "cut y", "few"}},
+		"all": {func([]string) bool { return true }, false, []string{"deficit", "cut x", "cut y", "deficit"}},
 		"all but one": {func(lines []string) bool { return !slices.ContainsFunc(lines[1:3], lacksB) }, false,
-			[]string{"few", "cut x by (b)", "cut y by (b)", "few"}},
+			[]string{"deficit", "cut x by (b)", "cut y by (b)", "deficit"}},
 		"none": {func([]string) bool { return false }, false, before},
 		"none, since a rule would go too": {
 			func([]string) bool { return true }, true, before},

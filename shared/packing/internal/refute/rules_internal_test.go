@@ -16,9 +16,9 @@ func TestCutsThatAreAboutOneGroup(t *testing.T) {
 		group  int
 		want   []string
 	}{
-		"a leaf has pods alone": {group: right, want: []string{"few", "cut gpu", "cut pods r-0"}},
+		"a leaf has pods alone": {group: right, want: []string{"deficit", "cut gpu", "cut pods r-0"}},
 		"a team has halves that need racks, in the zone too": {group: team, want: []string{
-			"few", "cut gpu", "cut pods l-0",
+			"deficit", "cut gpu", "cut pods l-0",
 			"cut left right in net/rack by (gpu)",
 			"cut left right in net/rack by (pods l-0)",
 			"cut left right in net/zone by (gpu)",
@@ -31,7 +31,7 @@ func TestCutsThatAreAboutOneGroup(t *testing.T) {
 			change: func(in *question) { in.Kinds[0].Requests = nil },
 			group:  team,
 			want: []string{
-				"few", "cut pods l-0",
+				"deficit", "cut pods l-0",
 				"cut left right in net/rack by (pods l-0)",
 				"cut left right in net/zone by (pods l-0)",
 				"cut left right in net/zone by (left right in net/rack by (pods l-0))",
@@ -44,7 +44,7 @@ func TestCutsThatAreAboutOneGroup(t *testing.T) {
 			},
 			group: team,
 			want: []string{
-				"few", "cut pods l-0", "cut relation apart", "cut relation zones",
+				"deficit", "cut pods l-0", "cut relation apart", "cut relation zones",
 				"cut left right in net/rack by (pods l-0, relation apart)",
 				"cut left right in net/zone by (pods l-0, relation apart, relation zones)",
 				"cut left right in net/zone by (left right in net/rack by (pods l-0, relation apart), " +
@@ -54,7 +54,7 @@ func TestCutsThatAreAboutOneGroup(t *testing.T) {
 			change: func(in *question) { in.Kinds[0].Requests, in.Groups[right].Required = nil, "" },
 			group:  all,
 			want: []string{
-				"few", "cut pods l-0",
+				"deficit", "cut pods l-0",
 				"cut left in net/rack by (pods l-0)",
 				"cut team in net/zone by (pods l-0)",
 				"cut team in net/zone by (left in net/rack by (pods l-0))",
@@ -81,7 +81,7 @@ func TestCutsAboutOneGroupBeginWithWhatIsScarce(t *testing.T) {
 	in := yard()
 	in.Kinds[0].Requests["cpu"] = 1
 	in.scarce = []string{"gpu"}
-	want := []string{"few", "cut gpu", "cut cpu", "cut pods r-0"}
+	want := []string{"deficit", "cut gpu", "cut cpu", "cut pods r-0"}
 	if diff := cmp.Diff(want, texts(cutsIn(in, right))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -159,7 +159,7 @@ func TestTheWholeGangInOneDomain(t *testing.T) {
 // Cuts by pods begin with few, and are worked out once.
 func TestCutsByPods(t *testing.T) {
 	in := yard()
-	want := []string{"few", "cut gpu", "cut pods l-0"}
+	want := []string{"deficit", "cut gpu", "cut pods l-0"}
 	if diff := cmp.Diff(want, texts(podCuts(in))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -58,13 +58,13 @@ func TestTheFirstReasonIsGiven(t *testing.T) {
 		want  []string
 	}{
 		"pods too large for a node, and too many for a relation": {related(racks(3, 9), apart()), Hints{},
-			[]string{"few"}},
+			[]string{"deficit"}},
 		"too many for a relation, and for gpu": {related(racks(3, 8), apart()), Hints{},
 			[]string{"cut relation apart"}},
 		"full nodes that the search has met, and too little gpu": {racks(3, 8), Hints{Tight: full},
 			[]string{"cut pods pod-0-0"}},
 		"two pods that need a rack, and too little gpu": {each(each(racks(3, 5), inARack), twoPods), Hints{}, []string{
-			"without [group-2] each [1] then [2]", "branch group-2 in net/rack each [3] none [2]", "few", "cut gpu"}},
+			"without [group-2] each [1] then [2]", "branch group-2 in net/rack each [3] none [2]", "deficit", "cut gpu"}},
 		"too little gpu":            {racks(3, 8), Hints{}, []string{"cut gpu"}},
 		"gpu that cannot be shared": {racks(3, 5), Hints{}, []string{"cut gpu"}},
 	} {

@@ -2,190 +2,221 @@ package search
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"packtree.dev/shared/packing/internal/counts"
-	"packtree.dev/shared/packing/internal/exact"
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// row is racks of one node each with so many gpu, named r0, r1, …, and a node "out" in no rack.
-func row(tb testing.TB, gpus ...int64) *counts.Cluster {
-	tb.Helper()
-	c := counts.NewCluster()
-	if err := c.SetTopology("site", []string{"rack"}); err != nil {
-		tb.Fatal(err)
-	}
-	for i, gpu := range gpus {
-		name := fmt.Sprint("r", i)
-		c.SetNode(counts.Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: counts.Resources{"gpu": gpu}})
-	}
-	c.SetNode(counts.Node{Name: "out", Allocatable: counts.Resources{"gpu": 8}})
-	return c
-}
-
-// gpuPods are a leaf of so many pods of one gpu each.
-func gpuPods(name string, pods int, relations ...string) problem.Group {
-	one := counts.Shape{Key: "gpu", Requests: counts.Resources{"gpu": 1}}
-	g := problem.Group{Name: name, Relations: relations, Pending: []problem.Pods{{Shape: one}}}
-	for i := range pods {
-		g.Pending[0].Names = append(g.Pending[0].Names, fmt.Sprint(name, "-", i))
-	}
-	return g
-}
-
-func readGang(tb testing.TB, c *counts.Cluster, gang *problem.Gang) *problem.Problem {
-	tb.Helper()
+// TestSparseCountsFollow changes what fits on single nodes and asks for domains of one level and
+// another: what a domain has is always the sum over its nodes.
+func TestSparseCountsFollow(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	c := hall(t)
+	gang := &problem.Gang{Root: problem.Group{Name: "g", Pending: []problem.Pods{{Names: []string{"p"}, Shape: counts.Shape{Key: "sparse",
+		Requests: counts.Resources{"gpu": 1}, Only: someNodesOf(random, 64)}}}}}
 	p, err := problem.New(c, gang)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
-	return p
-}
-
-func TestItemsOfPlacementsAreCounted(t *testing.T) {
-	c := row(t, 8, 8, 8)
-	x, y := gpuPods("x", 4, "groups", "pods"), gpuPods("y", 4, "groups", "pods")
-	x.Running = []string{"r0"}
-	gang := &problem.Gang{Root: problem.Group{Children: []problem.Group{x, y}}, Relations: []problem.Relation{
-		{Name: "groups", Topology: "site", Level: "rack", Max: 2},
-		{Name: "pods", Topology: "site", Level: "rack", Max: 9, PerPod: true}}}
-	p := readGang(t, c, gang)
-	const leafX, leafY, byGroup, byPod = 1, 2, 0, 1
-	on := func(leaf int32, node string, pods int32) problem.Placement {
-		return problem.Placement{Leaf: leaf, Node: nodeIn(c, node), Pods: pods}
+	slot, _ := c.SlotOf("hall")
+	sparse := p.Shapes[0].Sparse
+	if sparse == nil {
+		t.Fatal("counts of all nodes for a pod that may use 64")
 	}
-	type sum struct {
-		Items  []int
-		Astray int
-	}
-	for name, test := range map[string]struct {
-		relation int
-		placed   []problem.Placement
-		want     sum
-	}{
-		"nothing but what runs": {byGroup, nil, sum{[]int{1, 0, 0}, 0}},
-		"a group in a rack, twice": {
-			byGroup, []problem.Placement{on(leafY, "r1", 1), on(leafY, "r1", 2)}, sum{[]int{1, 1, 0}, 0},
-		},
-		"a group in two racks": {
-			byGroup, []problem.Placement{on(leafY, "r1", 1), on(leafY, "r2", 1)}, sum{[]int{1, 1, 1}, 0},
-		},
-		"two groups in a rack": {
-			byGroup, []problem.Placement{on(leafX, "r1", 1), on(leafY, "r1", 1)}, sum{[]int{1, 2, 0}, 0},
-		},
-		"a group where it runs": {byGroup, []problem.Placement{on(leafX, "r0", 2)}, sum{[]int{1, 0, 0}, 0}},
-		"another one there":     {byGroup, []problem.Placement{on(leafY, "r0", 2)}, sum{[]int{2, 0, 0}, 0}},
-		"a group in no rack, twice": {
-			byGroup, []problem.Placement{on(leafY, "out", 2), on(leafY, "out", 1)}, sum{[]int{1, 0, 0}, 1},
-		},
-		"pods as items": {
-			byPod, []problem.Placement{on(leafX, "r0", 2), on(leafY, "r0", 1), on(leafY, "r2", 3)}, sum{[]int{4, 0, 3}, 0},
-		},
-		"pods in no rack": {
-			byPod, []problem.Placement{on(leafX, "out", 2), on(leafY, "out", 1)}, sum{[]int{1, 0, 0}, 3},
-		},
-		"pods of two placements in one rack are added": {
-			byPod, []problem.Placement{on(leafY, "r1", 1), on(leafY, "r1", 2)}, sum{[]int{1, 3, 0}, 0},
-		},
-	} {
-		items, astray := p.Counts(test.relation, test.placed)
-		if diff := cmp.Diff(test.want, sum{items, astray}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+	topology := c.Topologies[slot]
+	for range 400 {
+		at := random.IntN(len(sparse.Nodes))
+		sparse.Set(sparse.Nodes[at], int32(random.IntN(5)))
+		sparse.Set(299-sparse.Nodes[at], sparse.On(299-sparse.Nodes[at])) // a node that may not be its own
+		if sparse.Nodes[at]%2 == 0 {
+			sparse.SetAt(int32(at), 0)
+		}
+		level := random.IntN(2)
+		want, has := map[int32]int64{}, map[int32]int64{}
+		for i, node := range sparse.Nodes {
+			if home := topology.DomainOf(node, level); home != counts.None && sparse.Fits[i] > 0 {
+				want[home] += int64(sparse.Fits[i])
+			}
+		}
+		sparse.Domains(topology, counts.Whole, level, func(domain int32) bool {
+			has[domain] = sparse.In(topology, domain)
+			sparse.In(topology, topology.Domains[domain].Parent) // asks for another level
+			return true
+		})
+		if diff := cmp.Diff(want, has); diff != "" {
+			t.Fatalf("what fits in domains of level %d (-sum of nodes +count):\n%s", level, diff)
 		}
 	}
 }
 
-// A group of which a pod runs in no rack was astray before.
-func TestAGroupThatWasAstrayIsNotCountedAgain(t *testing.T) {
-	c := row(t, 8)
-	g := gpuPods("x", 2, "groups")
-	g.Running = []string{"out"}
-	p := readGang(t, c, &problem.Gang{Root: g, Relations: []problem.Relation{{Name: "groups", Topology: "site", Level: "rack", Max: 1}}})
-	if _, astray := p.Counts(0, []problem.Placement{{Node: nodeIn(c, "out"), Pods: 1}}); astray != 0 {
-		t.Errorf("%d more astray", astray)
-	}
-}
-
-func TestEmptyDomainsComeByTheirRoom(t *testing.T) {
-	c := row(t, 2, 0, 5, 5, 7)
-	g := gpuPods("x", 2, "even")
-	g.Running = []string{"r4"}
-	p := readGang(t, c, &problem.Gang{Root: g, Relations: []problem.Relation{
-		{Name: "even", Topology: "site", Level: "rack", Even: true, PerPod: true, Preferred: true}}})
-	if got, want := p.Empty(&p.Relations[0]), []int32{2, 3, 0}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v: the roomiest first, without one that is full or has items", got, want)
-	}
-}
-
-// An exact search that once left something out has not seen everything, whatever comes after.
-func TestASearchThatLeftSomethingOutSaysSo(t *testing.T) {
-	c := row(t, 4, 4)
-	g := gpuPods("x", 4)
-	g.Constraint = problem.Constraint{Topology: "site", Required: "rack"}
-	p := readGang(t, c, &problem.Gang{Root: g})
-	d := &Search{Trial: &problem.Trial{P: p}}
-	d.Limit = 100_000
-	o := exact.NewOptimiser(d.Trial, d.snapshot(), d.slot, p.Largest(), false)
-	if _, found := o.Solve(); found == nil || o.Large {
-		t.Fatalf("found %v, large %v", found, o.Large)
-	}
-	o.Large = true
-	if o.Solve(); !o.Large {
-		t.Error("it forgot")
-	}
-	if o.Run(); o.Found != nil {
-		t.Error("it searches although it cannot see everything")
-	}
-}
-
-// What running members fix is one domain of the required level, and the preferred units that they use.
-func TestRunningMembersAnchorTheirGroups(t *testing.T) {
-	c := row(t, 4, 4)
-	at := func(required, preferred string) problem.Constraint {
-		return problem.Constraint{Topology: "site", Required: required, Preferred: preferred}
-	}
-	for name, test := range map[string]struct {
-		constraint    problem.Constraint
-		running       []string
-		fixed, joined int
-		blocked       bool
-	}{
-		"no topology":                        {problem.Constraint{}, []string{"r0"}, 0, 0, false},
-		"nobody runs":                        {at("rack", ""), nil, 0, 0, false},
-		"one runs":                           {at("rack", ""), []string{"r0"}, 1, 0, false},
-		"two run in one rack":                {at("rack", ""), []string{"r0", "r0"}, 1, 0, false},
-		"two run in two racks":               {at("rack", ""), []string{"r0", "r1"}, 0, 0, true},
-		"one runs in no rack":                {at("rack", ""), []string{"out"}, 0, 0, true},
-		"one runs on a node that is not":     {at("rack", ""), []string{"gone"}, 0, 0, false},
-		"two racks, if racks are preferred":  {at("", "rack"), []string{"r0", "r1", "r0"}, 0, 2, false},
-		"a node in no rack, if these are so": {at("", "rack"), []string{"out", "r1"}, 0, 2, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inner := gpuPods("x", 2)
-			inner.Running = test.running
-			p := readGang(t, c, &problem.Gang{Root: problem.Group{Name: "all", Constraint: test.constraint, Children: []problem.Group{inner}}})
-			g := &p.Groups[0]
-			if len(g.Fixed) != test.fixed || len(g.Joined.Units) != test.joined || (g.Blocked != "") != test.blocked {
-				t.Errorf("%d domains are fixed and %d used; blocked: %q", len(g.Fixed), len(g.Joined.Units), g.Blocked)
+// TestSharesFollow places pods of unlike kinds in one domain after the other. What each of the
+// others takes is as if it had been asked anew.
+func TestSharesFollow(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		c, gang := hall(t), &problem.Gang{Root: problem.Group{Name: "g", Constraint: problem.Constraint{Topology: "hall", Preferred: "rack"}}}
+		for k := range 12 {
+			shape := counts.Shape{Key: fmt.Sprint("kind-", k), Requests: counts.Resources{"gpu": int64(1 + k%2)}}
+			if k%3 > 0 {
+				shape.Only = someNodesOf(random, 8)
 			}
-		})
+			gang.Root.Pending = append(gang.Root.Pending, problem.Pods{Shape: shape, Names: make([]string, 1+random.IntN(6))})
+		}
+		p, err := problem.New(c, gang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Search{Trial: &problem.Trial{P: p}}
+		d.Limit = 1 << 30
+		g := newPlacer(d.Trial, p.Largest())
+		rest := append([]int32(nil), g.s.Want...)
+		s, used := g.newShares(0, p.DomainsIn(problem.WholeCluster, p.Groups[0].Slot, p.Groups[0].Preferred), rest), map[int]bool{}
+		for range 8 {
+			if next := s.next(int64(p.Total(rest, 0))); next != counts.None {
+				left := p.Total(rest, 0)
+				if pods := s.use(next, rest); pods != int64(left-p.Total(rest, 0)) {
+					t.Fatalf("seed %d: %d pods are said to be placed, and of %d there are %d", seed, pods, left, p.Total(rest, 0))
+				}
+				used[next] = true
+			}
+			anew, now := map[int][2]int64{}, map[int][2]int64{}
+			for k, fresh := 0, g.newShares(0, s.units, rest); k < len(s.units); k++ {
+				if s.takes[k] > 0 && used[k] {
+					t.Fatalf("seed %d: domain %d is used, and takes %d", seed, k, s.takes[k])
+				}
+				if !used[k] {
+					anew[k], now[k] = [2]int64{fresh.takes[k], fresh.fit[k]}, [2]int64{s.takes[k], s.fit[k]}
+				}
+			}
+			if !maps.Equal(anew, now) {
+				t.Fatalf("seed %d: domains take (-asked anew +followed):\n%s", seed, cmp.Diff(anew, now))
+			}
+		}
 	}
 }
 
-func nodeIn(c *counts.Cluster, name string) int32 {
-	node, _ := c.Find(name)
-	return node
+// The unit that takes most is found without a look at those before it: whatever order units
+// become full in, it is the one that a look at all would find.
+func TestTheRoomiestUnitIsFoundAgainAndAgain(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 25))
+	for range 200 {
+		s := &shares{takes: make([]int64, 1+random.IntN(40))}
+		for unit := range s.takes {
+			s.takes[unit] = random.Int64N(6)
+		}
+		from := random.IntN(len(s.takes))
+		some := span{from: from, to: from + random.IntN(len(s.takes)-from+1), top: math.MaxInt64}
+		for {
+			want, most := counts.None, int64(0)
+			for unit := some.from; unit < some.to; unit++ {
+				if s.takes[unit] > most {
+					want, most = unit, s.takes[unit]
+				}
+			}
+			if got := s.roomiest(&some); got != want {
+				t.Fatalf("%v from %d to %d: unit %d, want %d", s.takes, some.from, some.to, got, want)
+			}
+			if want == counts.None {
+				break
+			}
+			s.takes[want] -= 1 + random.Int64N(s.takes[want]+1) // below 0 where it was full already
+			if other := random.IntN(len(s.takes)); s.takes[other] > 0 {
+				s.takes[other]--
+			}
+		}
+	}
 }
 
-// freeIn copies what is free in a cluster, node by node.
-func freeIn(c *counts.Cluster) [][]int64 {
-	free := make([][]int64, c.Rows())
-	for node := range free {
-		free[node] = slices.Clone(c.FreeOn(int32(node)))
+// TestWhatIsOnTrialAddsUp puts pods on nodes, makes room for others and takes some off again, in random order: what is
+// free, what fits of each kind and who is on each node are always what the trail says, and nothing is left at the end.
+func TestWhatIsOnTrialAddsUp(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 8))
+		c := hall(t)
+		g := problem.Group{Name: "g"}
+		for kind := range 3 + random.IntN(20) {
+			g.Pending = append(g.Pending, problem.Pods{Names: []string{fmt.Sprint(kind, "-a"), fmt.Sprint(kind, "-b")}, Shape: counts.Shape{
+				Key: fmt.Sprint(kind), Requests: counts.Resources{"gpu": int64(1 + kind%2)}, Only: someNodesOf(random, 1+random.IntN(6))}})
+		}
+		p, err := problem.New(c, &problem.Gang{Root: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := freeIn(c)
+		tr := &problem.Trial{P: p, Top: slices.Repeat([]int32{counts.None}, c.Rows())}
+		tr.Limit = 1 << 30
+		greedy := newPlacer(tr, p.Largest())
+		for range 200 {
+			shape := random.IntN(len(p.Shapes))
+			switch random.IntN(5) {
+			case 0:
+				tr.Undo(random.IntN(len(tr.Trail) + 1))
+			case 1:
+				greedy.vain = 0
+				before := p.Capacity(problem.WholeCluster, shape)
+				made := greedy.shift(shape, before+1, problem.WholeCluster)
+				if after := p.Capacity(problem.WholeCluster, shape); made != (after > before) {
+					t.Fatalf("room made for kind %d: %v, of which %d fitted and %d do", shape, made, before, after)
+				}
+			default:
+				greedy.pack(0, shape, 1, problem.WholeCluster)
+			}
+			checkTrial(t, tr, free)
+		}
+		tr.Undo(0)
+		if !cmp.Equal(free, freeIn(c)) {
+			t.Fatal("something is left")
+		}
 	}
-	return free
+}
+
+// checkTrial compares what a trial keeps with its trail.
+func checkTrial(t *testing.T, tr *problem.Trial, free [][]int64) {
+	t.Helper()
+	c, left := tr.P.Cluster, make([][]int64, len(free))
+	for node := range left {
+		left[node] = slices.Clone(free[node])
+	}
+	on := make([][]int32, c.Rows())
+	for at, pl := range tr.Trail {
+		on[pl.Node] = append(on[pl.Node], int32(at))
+		shape := tr.P.Shapes[pl.Shape]
+		if !shape.Filter.Has(pl.Node) {
+			t.Fatalf("kind %d is on a node that it may not use", pl.Shape)
+		}
+		for _, q := range shape.Requests {
+			left[pl.Node][q.Resource] -= q.Amount * int64(pl.Pods)
+		}
+	}
+	if !cmp.Equal(left, freeIn(c)) || slices.ContainsFunc(left, func(row []int64) bool { return slices.Min(row) < 0 }) {
+		t.Fatal("what is free is not what the trail leaves")
+	}
+	for node, want := range on {
+		var got []int32
+		for at := tr.Top[node]; at != counts.None; at = tr.Trail[at].Below {
+			got = append(got, at)
+		}
+		if slices.Reverse(got); !slices.Equal(got, want) {
+			t.Fatalf("placements %v are on node %d, want %v", got, node, want)
+		}
+	}
+	for k, s := range tr.P.Shapes {
+		sum := int64(0)
+		for at, node := range s.Sparse.Nodes {
+			if fit := counts.Fitting(c.FreeOn(node), s.Requests); s.Sparse.Fits[at] != fit {
+				t.Fatalf("%d of kind %d fit on a node, counted are %d", fit, k, s.Sparse.Fits[at])
+			}
+			sum += int64(s.Sparse.Fits[at])
+		}
+		if sum != s.Sparse.Total {
+			t.Fatalf("%d of kind %d fit, counted are %d", sum, k, s.Sparse.Total)
+		}
+	}
 }

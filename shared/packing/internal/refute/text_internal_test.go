@@ -59,7 +59,7 @@ func texts(rules []certificate.Rule) []string {
 func textOf(r certificate.Rule) string {
 	switch {
 	case r.Deficit != nil:
-		return "few"
+		return "deficit"
 	case r.Cut != nil:
 		return "cut " + measureText(r.Cut.Measure)
 	case r.Branch != nil:
