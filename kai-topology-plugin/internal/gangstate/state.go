@@ -122,14 +122,10 @@ type record struct {
 	// placement is how close together its pods were placed when it was planned last.
 	placement lastPlacement
 
-	// announced is what events have said of the gang; nil if none has been looked for.
-	announced *Announced
 	// repair is what is done about pods that the gang of its PodGroup has lost, and progress how far its move has come.
 	repair   Repair
 	progress Progress
-	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
-	// that was reported.
-	waits    string
+	// complete is since when the gang has had all pods that it needs; zero if that was reported.
 	complete time.Time
 }
 
@@ -208,8 +204,7 @@ func (s *State) tidy(r *record) {
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
 	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
-	spoken := r.announced != nil || r.waits != "" || len(r.done) > 0
-	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && !spoken {
+	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && len(r.done) == 0 {
 		delete(s.gangs, r.key)
 	}
 }

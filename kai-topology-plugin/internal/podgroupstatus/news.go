@@ -14,7 +14,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -25,7 +24,7 @@ const unfinished = 10 * time.Second
 // newsTo returns what has not been reported yet. If something is to be reported later unless it changes, again says
 // when.
 func newsTo(
-	announced *gangstate.Announced, observed Observed, desired Desired, now time.Time,
+	announced *announced, observed Observed, desired Desired, now time.Time,
 ) (news []gangevents.News, again time.Duration) {
 	condition := desired.Condition
 	age := now.Sub(condition.LastTransitionTime.Time)
@@ -34,11 +33,11 @@ func newsTo(
 		// Somebody holds the pods back on purpose, and says why himself.
 	case condition.Reason == scheduling.ReasonIncomplete && age < unfinished:
 		again = unfinished - age
-	case condition.Reason != scheduling.ReasonWaiting && !announced.Reasons.Has(condition.Reason):
+	case condition.Reason != scheduling.ReasonWaiting && !announced.reasons.Has(condition.Reason):
 		if condition.Status == metav1.ConditionTrue {
-			announced.Reasons.Clear() // If the gang waits again one day, that is news.
+			announced.reasons.Clear() // If the gang waits again one day, that is news.
 		}
-		announced.Reasons.Insert(condition.Reason)
+		announced.reasons.Insert(condition.Reason)
 		news = append(news, newsOf(desired))
 	}
 	news = append(news, repairNews(observed.Gang.PodGroup, desired.RepairPlanned)...)
@@ -120,21 +119,21 @@ func domainsOf(group scheduling.SubGroupStatus) string {
 func depth(domains scheduling.Domains) int { return strings.Count(domains[0], "/") }
 
 // strayNews is for each pod that names a leaf which does not exist, and for the PodGroup about the first.
-func strayNews(announced *gangstate.Announced, g *gang.Gang) []gangevents.News {
+func strayNews(announced *announced, g *gang.Gang) []gangevents.News {
 	var news []gangevents.News
 	for _, pod := range g.Strays {
-		if announced.Strays.Has(pod.UID) {
+		if announced.strays.Has(pod.UID) {
 			continue
 		}
-		announced.Strays.Insert(pod.UID)
+		announced.strays.Insert(pod.UID)
 		note := fmt.Sprintf("the pod names subgroup %q, which is no leaf of PodGroup %s, and is not scheduled",
 			gang.LeafOf(pod), g.PodGroup.Name)
 		news = append(news, gangevents.News{
 			Pod: pod, Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: note,
 		})
 	}
-	if len(news) > 0 && !announced.Reasons.Has(gangevents.UnknownSubGroup) {
-		announced.Reasons.Insert(gangevents.UnknownSubGroup)
+	if len(news) > 0 && !announced.reasons.Has(gangevents.UnknownSubGroup) {
+		announced.reasons.Insert(gangevents.UnknownSubGroup)
 		news = append(news, gangevents.News{
 			Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: g.StrayMessage(),
 		})

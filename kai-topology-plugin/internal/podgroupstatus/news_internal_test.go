@@ -13,7 +13,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -22,22 +21,15 @@ var start = time.Unix(1000, 0)
 
 // story is what has been reported of gangs, and the one that it is about.
 type story struct {
-	gangs *gangstate.State
-	gang  *gang.Gang
-}
-
-// newGangs knows the PodGroup of the story.
-func newGangs() *gangstate.State {
-	gangs := gangstate.New(func(string) bool { return true })
-	gangs.PodGroupChanged(nil, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}, start)
-	return gangs
+	told *told
+	gang *gang.Gang
 }
 
 func newStory() *story {
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", UID: "1", Generation: 1}}
 	podGroup.Spec.MinMember = ptr.To[int32](1)
 	assembled, _ := gang.Assemble(podGroup, nil, nil)
-	return &story{gangs: newGangs(), gang: assembled}
+	return &story{told: &told{}, gang: assembled}
 }
 
 // announced has the gang go on to a condition, which is written, and returns the reasons of the events about it.
@@ -46,10 +38,8 @@ func (s *story) announced(status metav1.ConditionStatus, reason string, after ti
 		Type: scheduling.ConditionScheduled, Status: status, Reason: reason, Message: "since " + reason,
 		ObservedGeneration: s.gang.PodGroup.Generation, LastTransitionTime: metav1.NewTime(start),
 	}
-	var news []gangevents.News
-	s.gangs.Announce(s.gang.PodGroup, func(announced *gangstate.Announced) {
-		news, again = newsTo(announced, Observed{Gang: s.gang}, Desired{Condition: condition}, start.Add(after))
-	})
+	desired := Desired{Condition: condition}
+	news, again := newsTo(s.told.to(s.gang.PodGroup), Observed{Gang: s.gang}, desired, start.Add(after))
 	s.gang.PodGroup.Status.Conditions = []metav1.Condition{condition}
 	var all []string
 	for _, one := range news {
@@ -102,8 +92,16 @@ func TestARestartTellsNothingTwice(t *testing.T) {
 	}{{"False", "Infeasible"}, {"True", "Placed"}} {
 		s := newStory()
 		s.expect(t, before.status, before.reason, before.reason)
-		s.gangs = newGangs()
+		s.told = &told{}
 		s.expect(t, before.status, before.reason, "")
+	}
+}
+
+func TestWhyAGangWaitedIsKnownUntilItIsForgotten(t *testing.T) {
+	all, key := &said{}, gang.Key{Name: "gang"}
+	all.about(key).waits = "Infeasible"
+	if before, again := all.forget(key), all.forget(key); before != "Infeasible" || again != "" || len(all.of) > 0 {
+		t.Errorf("it waited for %q, and then for %q", before, again)
 	}
 }
 

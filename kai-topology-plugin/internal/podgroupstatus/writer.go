@@ -39,6 +39,7 @@ type Writer struct {
 	observe   Observe
 	announcer *gangevents.Announcer
 	gangs     *gangstate.State
+	said      said
 	queue     workqueue.TypedRateLimitingInterface[gang.Key]
 }
 
@@ -98,14 +99,14 @@ func (w *Writer) next(ctx context.Context) bool {
 func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	observed, err := w.observe(key)
 	if apierrors.IsNotFound(err) {
-		metrics.GangWaits(w.gangs.Unspoken(key), "")
+		w.forget(key)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("observing gang: %w", err)
 	}
 	if observed.Elsewhere {
-		metrics.GangWaits(w.gangs.Unspoken(key), "")
+		w.forget(key)
 		return nil
 	}
 	now := metav1.Now().Rfc3339Copy()
@@ -123,11 +124,7 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 		}
 		subject.Version = written.ResourceVersion
 	}
-	var news []gangevents.News
-	var again time.Duration
-	w.gangs.Announce(podGroup, func(announced *gangstate.Announced) {
-		news, again = newsTo(announced, observed, desired, now.Time)
-	})
+	news, again := newsTo(w.said.about(key).to(podGroup), observed, desired, now.Time)
 	for _, one := range news {
 		w.announcer.Announce(subject, one)
 	}
@@ -135,6 +132,12 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 		w.queue.AddAfter(key, again)
 	}
 	return nil
+}
+
+// forget is for a gang that is no more, or that somebody else reports.
+func (w *Writer) forget(key gang.Key) {
+	metrics.GangWaits(w.said.forget(key), "")
+	w.gangs.Concluded(key, scheduling.ReasonIncomplete)
 }
 
 // apply writes the scheduler's part of the status, without the fields that the cluster's older CRD does not declare.
@@ -173,9 +176,10 @@ func (w *Writer) measure(key gang.Key, desired Desired) {
 	if desired.Condition.Status != metav1.ConditionTrue {
 		reason = desired.Condition.Reason
 	}
-	before, complete := w.gangs.Concluded(key, reason)
-	metrics.GangWaits(before, reason)
-	if !complete.IsZero() {
+	said := w.said.about(key)
+	metrics.GangWaits(said.waits, reason)
+	said.waits = reason
+	if complete := w.gangs.Concluded(key, reason); !complete.IsZero() {
 		metrics.GangBound(time.Since(complete))
 	}
 }

@@ -32,22 +32,20 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 	for name, test := range map[string]struct {
 		reasons []string
 		want    time.Time
-		before  string
 	}{
-		"until it is bound":      {nil, start.Add(time.Second), ""},
-		"also if it did not fit": {[]string{"Infeasible"}, start.Add(time.Second), "Infeasible"},
-		"not again":              {[]string{""}, time.Time{}, ""},
-		"not since it lost a pod": {[]string{"Infeasible", scheduling.ReasonIncomplete}, time.Time{},
-			scheduling.ReasonIncomplete},
-		"not since it cannot be planned": {[]string{scheduling.ReasonInvalid}, time.Time{}, scheduling.ReasonInvalid},
+		"until it is bound":              {nil, start.Add(time.Second)},
+		"also if it did not fit":         {[]string{"Infeasible"}, start.Add(time.Second)},
+		"not again":                      {[]string{""}, time.Time{}},
+		"not since it lost a pod":        {[]string{"Infeasible", scheduling.ReasonIncomplete}, time.Time{}},
+		"not since it cannot be planned": {[]string{scheduling.ReasonInvalid}, time.Time{}},
 	} {
 		state := complete()
 		state.Queued(mine, member, start.Add(2*time.Second))
 		for _, reason := range test.reasons {
 			state.Concluded(mine, reason)
 		}
-		if before, got := state.Concluded(mine, ""); !got.Equal(test.want) || before != test.before {
-			t.Errorf("%s: %s, want %s; waited for %q, want %q", name, got, test.want, before, test.before)
+		if got := state.Concluded(mine, ""); !got.Equal(test.want) {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
 }
@@ -65,21 +63,8 @@ func TestAGangThatAnotherProcessPlacedIsNotReportedAgain(t *testing.T) {
 	placed.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue}}
 	state.PodGroupChanged(group, placed, start)
 	state.Leads(start.Add(time.Hour))
-	if _, complete := state.Concluded(mine, ""); !complete.IsZero() {
+	if complete := state.Concluded(mine, ""); !complete.IsZero() {
 		t.Errorf("it is complete since %s", complete)
-	}
-}
-
-func TestWhyAGangWaitedIsKnownWhenItIsGone(t *testing.T) {
-	state, group := New(anyone), asking().PodGroup
-	state.PodGroupChanged(nil, group, start)
-	state.Concluded(mine, "Infeasible")
-	state.groupDeleted(group, start)
-	if before := state.Unspoken(mine); before != "Infeasible" {
-		t.Errorf("it waited for %q", before)
-	}
-	if before := state.Unspoken(mine); before != "" || len(state.gangs) > 0 {
-		t.Errorf("it is remembered: %q", before)
 	}
 }
 
@@ -114,10 +99,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now())
 			state.reservedForOverdue(gang.Rank{Gang: other})
 		},
-		func() {
-			state.Announce(group, func(announced *Announced) { announced.Reasons.Insert("x") })
-			state.Concluded(mine, "x")
-		},
+		func() { state.Concluded(mine, "x") },
 		func() {
 			state.Preempting(asked, version, member, nil, nil, "they leave")
 			state.Left("v")
