@@ -12,6 +12,13 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
+// SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
+// backoff of ten seconds at most.
+const SeatLife = time.Minute
+
+// cacheLag is how long kube-scheduler may take to hear of a pod after us.
+const cacheLag = 2 * time.Second
+
 // assumed is a pod that the scheduler has put on a node.
 type assumed struct {
 	// pod names its node.

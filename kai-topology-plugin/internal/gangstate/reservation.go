@@ -1,13 +1,10 @@
 package gangstate
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -32,13 +29,6 @@ const (
 	// foreseen: for pods that are yet to be made, of a gang that has just been planned and of those that follow it.
 	foreseen
 )
-
-// SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
-// backoff of ten seconds at most.
-const SeatLife = time.Minute
-
-// cacheLag is how long kube-scheduler may take to hear of a pod after us.
-const cacheLag = 2 * time.Second
 
 // Priorities of room that nobody may take, and that anybody may.
 const (
@@ -217,134 +207,6 @@ func (s *State) ReservesBelow(rank gang.Rank) bool {
 		}
 	}
 	return false
-}
-
-// TurnAway records that a pod was kept from room that is reserved. It is activated when some of it is given back.
-func (s *State) TurnAway(pod *corev1.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.turnedAway[pod.UID] = pod
-}
-
-// closed is for room that is not kept any more: those try again who were kept from it.
-func (s *State) closed(e *Effects, key gang.Key) {
-	e.activate(slices.Collect(maps.Values(s.turnedAway))...)
-	clear(s.turnedAway)
-	e.writeStatus(key)
-}
-
-// givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which
-// others would hear, those among them that stand and have no room for further pods.
-func (s *State) givenBack(e *Effects, key gang.Key) {
-	s.opensTo(e)
-	e.writeStatus(key)
-}
-
-// opensTo has those try again who were kept from room, and the gangs that have no place for which it may count. Of a
-// gang that was turned down where nothing was kept, room that is not kept any more makes no difference.
-func (s *State) opensTo(e *Effects) {
-	s.openings++
-	e.activate(slices.Collect(maps.Values(s.turnedAway))...)
-	clear(s.turnedAway)
-	for _, r := range s.gangs {
-		if r.last != nil && r.last.restsOnRoom() {
-			r.call(e)
-		}
-	}
-}
-
-// settleDebt gives back what a gang did not use again that was to be planned anew in a moment.
-func (s *State) settleDebt(e *Effects, r *record) {
-	if r.owes {
-		r.owes = false
-		s.givenBack(e, r.key)
-	}
-}
-
-// Foresee records that a gang has its nodes, and the room that it needs for its further pods and for those that follow
-// it, without an end, in place of what was kept before. Priority is that of the gang: whoever is above it may take the
-// room.
-func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.redeem(leader, nil)
-	r := s.record(leader)
-	r.foresee(priority, rooms, func(gang.Key) time.Time { return time.Time{} })
-	s.tidy(r)
-}
-
-// foresee keeps room for pods that are yet to be made, in place of what was kept for such. Until says when that for a
-// gang is given back.
-func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
-	r.release(func(v *reservation) bool { return v.purpose == foreseen })
-	for key, room := range rooms {
-		var placements []Placement
-		for node, pods := range room {
-			for _, pod := range pods {
-				placements = append(placements, Placement{Pod: pod, Node: node})
-			}
-		}
-		r.keep(&reservation{purpose: foreseen, of: key, priority: int64(priority), until: until(key)}, placements...)
-	}
-}
-
-// redeem forgets the room that is kept for the pods of a gang that are planned now, and reports whether any of it is
-// free for others. Of the room for further pods of a gang that which is not needed yet stays.
-func (s *State) redeem(key gang.Key, placements []Placement) (free bool) {
-	for _, r := range s.holding {
-		r.release(func(v *reservation) bool {
-			switch {
-			case v.of != key || v.purpose != foreseen:
-				return false
-			case r.key != key:
-				free = true
-				return true
-			}
-			for _, placement := range placements {
-				if !v.leave(placement.Node, gang.LeafOf(placement.Pod)) {
-					free = v.leave("", gang.LeafOf(placement.Pod)) || free
-				}
-			}
-			return len(v.pods) == 0
-		})
-		s.tidy(r)
-	}
-	return free
-}
-
-// leave takes a pod of a leaf out of the room on a node, or on the first one that has any if none is named, and
-// reports whether there was one.
-func (v *reservation) leave(node, leaf string) bool {
-	var found *Placement
-	for _, placement := range v.pods {
-		if gang.LeafOf(placement.Pod) != leaf || node != "" && placement.Node != node {
-			continue
-		}
-		if found == nil || placement.before(*found) {
-			found = &placement
-		}
-	}
-	if found != nil {
-		delete(v.pods, found.Pod.UID)
-	}
-	return found != nil
-}
-
-func (p Placement) before(other Placement) bool {
-	return cmp.Or(cmp.Compare(p.Node, other.Node), cmp.Compare(p.Pod.UID, other.Pod.UID)) < 0
-}
-
-// forgetForeseen gives back the room that is kept for pods of a gang, and of all that follow it, that are yet to be
-// made.
-func (s *State) forgetForeseen(e *Effects, key gang.Key) {
-	dropped := false
-	for _, r := range s.holding {
-		over := func(v *reservation) bool { return v.purpose == foreseen && (v.of == key || r.key == key) }
-		dropped = r.release(over) || dropped
-	}
-	if dropped {
-		s.givenBack(e, key)
-	}
 }
 
 // expire gives back room whose time has come.

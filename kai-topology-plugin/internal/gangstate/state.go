@@ -1,8 +1,10 @@
 // Package gangstate knows what the scheduler knows of each gang: one record per gang, under one lock.
 //
 // A record has the pods of the gang and those that PreEnqueue holds, what its PodGroup asks for, where its pods are
-// planned and which room is kept for them, the last answer, who leaves for it, and how often others took room that it
-// waits for. What happens is reported by a call of one method, which returns what is to be done about it: see Effects.
+// planned, the last answer, who leaves for it, how far a move of it has come, and how often others took room that it
+// waits for. All room that is kept for it is in one ledger, see reservation; State.Reserved says what of that others
+// have to leave to it. What happens is reported by a call of one method, which returns what is to be done about it: see
+// Effects.
 // Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
 // in a test.
 //
