@@ -79,6 +79,6 @@ func (s *State) dropClaim(e *Effects, r *record, pod types.UID) {
 		known.letGo = false
 	}
 	r.endPlan()
-	e.reject(r.waiting(), "a pod of the gang has no volume")
+	e.reject(r.waiting(), "a pod of the gang lacks a volume or device")
 	e.Provided = true
 }

@@ -2,6 +2,7 @@ package kubeframework
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -46,6 +47,22 @@ func Share(manager fwk.SharedDRAManager, pod *corev1.Pod) (sharing Sharing, err 
 		}
 	}
 	return sharing, nil
+}
+
+// Unused returns the claims of a pod that are allocated, and that no other pod uses.
+func Unused(manager fwk.SharedDRAManager, pod *corev1.Pod) (claims []*resourcev1.ResourceClaim) {
+	for i := range pod.Spec.ResourceClaims {
+		claim, pending := inFlight(manager, pod, &pod.Spec.ResourceClaims[i])
+		if claim == nil || pending != nil || claim.Status.Allocation == nil {
+			continue
+		}
+		if !slices.ContainsFunc(claim.Status.ReservedFor, func(by resourcev1.ResourceClaimConsumerReference) bool {
+			return by.UID != pod.UID
+		}) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
 }
 
 // inFlight returns a claim of a pod and how it will be allocated, nil if that is not decided, or written already.

@@ -1,9 +1,16 @@
 package plugin
 
 import (
+	"context"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
+
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 // claims finds the claims of pods that plans for moves do not look at.
@@ -58,4 +65,22 @@ func (c claims) isTied(namespace, name string) bool {
 	}
 	volume, err := c.volumes.Get(claim.Spec.VolumeName)
 	return err != nil || volume.Spec.NodeAffinity != nil
+}
+
+// giveBack has the devices deallocated that pods of a gang which does not fit have claims for, and that no other pod
+// uses: they tie the gang to nodes, or could not be prepared. It reports whether there are any. The gang is woken once
+// that is done.
+func (p *Plugin) giveBack(ctx context.Context, pods []*corev1.Pod) (given bool, err error) {
+	for _, pod := range pods {
+		for _, claim := range kubeframework.Unused(p.handle.SharedDRAManager(), pod) {
+			unused := claim.DeepCopy()
+			unused.Status.ReservedFor, unused.Status.Allocation, unused.Status.Devices = nil, nil, nil
+			_, err := p.handle.ClientSet().ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, unused,
+				metav1.UpdateOptions{})
+			if given = true; err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return given, fmt.Errorf("deallocating claim %s/%s: %w", claim.Namespace, claim.Name, err)
+			}
+		}
+	}
+	return given, nil
 }

@@ -79,7 +79,7 @@ func (p *Plugin) awaitVolumes(ctx context.Context, pod *corev1.Pod) *fwk.Status 
 		case gangstate.Go:
 			return nil
 		case gangstate.Return:
-			return fwk.NewStatus(fwk.Unschedulable, "a pod of the gang has no volume")
+			return fwk.NewStatus(fwk.Unschedulable, "a pod of the gang lacks a volume or device")
 		case gangstate.Wait:
 		}
 		select {

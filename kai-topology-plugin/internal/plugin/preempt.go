@@ -69,6 +69,9 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	if len(wants.gangs) == 0 {
 		return nil
 	}
+	if given, err := p.giveBack(ctx, asked.Pending); given || err != nil {
+		return err
+	}
 	if refused(known.Last) && p.gangs.ReservesBelow(asked.Rank()) {
 		// Room that is reserved now is used, a moment later, by those who can be asked to leave.
 		p.gangs.TurnAway(pod)

@@ -55,8 +55,8 @@ func givenDeviceOf(class, label, value string) {
 	})
 }
 
-// prepareDevice does for the one device of a claim what its driver does once it is allocated.
-func prepareDevice(namespace, name string) {
+// markDevice gives the one device of a claim a condition, as its driver does once it is allocated.
+func markDevice(namespace, name, condition string) {
 	GinkgoHelper()
 	claims := kube.ResourceV1().ResourceClaims(namespace)
 	claim, err := claims.Get(ctx, name, metav1.GetOptions{})
@@ -64,7 +64,7 @@ func prepareDevice(namespace, name string) {
 	allocated := claim.Status.Allocation.Devices.Results[0]
 	claim.Status.Devices = []resourcev1.AllocatedDeviceStatus{{
 		Driver: allocated.Driver, Pool: allocated.Pool, Device: allocated.Device, Conditions: []metav1.Condition{
-			{Type: "ready", Status: metav1.ConditionTrue, Reason: "Ready", LastTransitionTime: metav1.Now()},
+			{Type: condition, Status: metav1.ConditionTrue, Reason: "Marked", LastTransitionTime: metav1.Now()},
 		},
 	}}
 	_, err = claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{})

@@ -154,24 +154,40 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		Expect(placementOf(namespace, gangOf("torn"))).To(BeEmpty())
 	})
 
-	It("has no pod bound before the devices of all are prepared, and names the claim that it waits for", func() {
-		givenRack("z1", "r1", 2, 8)
+	// attached is a gang of two pods, of which one uses a device of a node that has to be prepared.
+	attached := func(name, node string) {
 		givenDeviceClass("attached")
-		givenSlice("attached", 1, func(slice *resourcev1.ResourceSlice) {
-			slice.Spec.NodeName = ptr.To("z1-r1-0")
+		givenSlice(name, 1, func(slice *resourcev1.ResourceSlice) {
+			slice.Spec.NodeName = &node
 		}, func(device *resourcev1.Device) {
 			device.BindingConditions, device.BindingFailureConditions = []string{"ready"}, []string{"failed"}
 		})
-		givenGang("prepared", 2, func(i int, pod *corev1.Pod) {
+		givenGang(name, 2, func(i int, pod *corev1.Pod) {
 			if i == 0 {
-				givenClaim(pod, "prepared", "attached")
+				givenClaim(pod, name, "attached")
 			}
 		})
+	}
+
+	It("has no pod bound before the devices of all are prepared, and names the claim that it waits for", func() {
+		givenRack("z1", "r1", 2, 8)
+		attached("prepared", "z1-r1-0")
 		Eventually(scheduled(namespace, "prepared")).Should(And(withReason(scheduling.ReasonWaiting),
 			HaveField("Message", ContainSubstring("waiting for claim prepared"))))
 		Expect(placementOf(namespace, gangOf("prepared"))).To(BeEmpty())
-		prepareDevice(namespace, "prepared")
+		markDevice(namespace, "prepared", "ready")
 		eventuallyBound(namespace, gangOf("prepared"), 2)
+	})
+
+	It("gives back a device that cannot be prepared, and goes where there is another", func() {
+		givenRack("z1", "r1", 2, 8)
+		attached("spoilt", "z1-r1-0")
+		Eventually(scheduled(namespace, "spoilt")).Should(HaveField("Message", ContainSubstring("claim spoilt")))
+		givenDevices("attached", "z1-r1-1", 1)
+		cordonNode("z1-r1-0")
+		markDevice(namespace, "spoilt", "failed")
+		found := eventuallyBound(namespace, gangOf("spoilt"), 2)
+		Expect(found.domains(corev1.LabelHostname)).To(Equal([]string{"/z1-r1-1"}))
 	})
 
 	It("goes where each of its pods gets a volume", func() {
