@@ -70,10 +70,9 @@ func (g *Gang) constrained() bool {
 // another returns a pod that is expected to be made like a given one. The volumes and devices that are made for the
 // given one alone will not be those of the other.
 func another(like *corev1.Pod, number int) *corev1.Pod {
-	pod := *like
+	pod := *Replacement(like)
 	pod.Name = fmt.Sprintf("%s (expected %d)", like.Name, number)
 	pod.UID = types.UID(fmt.Sprintf("%s expected %d", like.UID, number))
-	pod.Status = corev1.PodStatus{}
 	pod.Spec.SchedulingGates = nil
 	pod.Spec.Volumes = slices.DeleteFunc(slices.Clone(like.Spec.Volumes), func(volume corev1.Volume) bool {
 		claim := volume.PersistentVolumeClaim
@@ -84,4 +83,13 @@ func another(like *corev1.Pod, number int) *corev1.Pod {
 			return claim.ResourceClaimTemplateName != nil
 		})
 	return &pod
+}
+
+// Replacement returns a pod as its owner makes it again: on no node, and waiting. It goes by the name and the UID of the
+// pod that it replaces.
+func Replacement(pod *corev1.Pod) *corev1.Pod {
+	next := *pod
+	next.ResourceVersion, next.DeletionTimestamp, next.Spec.NodeName = "", nil, ""
+	next.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	return &next
 }

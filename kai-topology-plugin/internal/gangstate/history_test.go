@@ -1166,7 +1166,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 			if pod := s.anyPod(bound); pod != nil && len(free) > 0 {
 				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}
-				move.Seats = []Placement{{Pod: successor(pod.Pod), Node: rapid.SampledFrom(free).Draw(t, "node")}}
+				move.Seats = []Placement{{Pod: gang.Replacement(pod.Pod), Node: rapid.SampledFrom(free).Draw(t, "node")}}
 				for s.lags() && rapid.Bool().Draw(t, "word before it is held") {
 					s.tell()
 				}

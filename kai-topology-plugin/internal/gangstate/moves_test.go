@@ -58,7 +58,7 @@ func hold(state *State, stands *corev1.Pod) Effects {
 
 func holdSince(state *State, stands *corev1.Pod, began Moment) Effects {
 	return state.HoldMove(mine, Move{Until: start.Add(time.Minute), Began: began, Seats: []Placement{
-		{Pod: successor(stands), Node: "n3"}, {Pod: ownedPod("again", ""), Node: "n4"},
+		{Pod: gang.Replacement(stands), Node: "n3"}, {Pod: ownedPod("again", ""), Node: "n4"},
 	}}, start)
 }
 

@@ -79,7 +79,7 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 		// Its seat is elsewhere.
 	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
 		s.vacancies++
-		seat = r.seat(e, Placement{Pod: successor(pod), Node: pod.Spec.NodeName}, reservation{vacancy: s.vacancies})
+		seat = r.seat(e, Placement{Pod: gang.Replacement(pod), Node: pod.Spec.NodeName}, reservation{vacancy: s.vacancies})
 		s.endPreemptionsOn(e, r, seat)
 	}
 	if seat != nil && gone && seat.until.IsZero() {
@@ -100,13 +100,6 @@ func (s *State) stops(r *record, leaf string, now time.Time) bool {
 		}
 	}
 	return false
-}
-
-// successor returns a pod as its owner makes it again.
-func successor(pod *corev1.Pod) *corev1.Pod {
-	next := pod.DeepCopy()
-	next.DeletionTimestamp, next.Status, next.Spec.NodeName = nil, corev1.PodStatus{}, ""
-	return next
 }
 
 // seat holds room for the successor of a pod.

@@ -205,21 +205,13 @@ func (b *breach) without(moved []*group) (turn turns.Turn, moving []*corev1.Pod)
 	changed.Standing = slices.DeleteFunc(slices.Clone(b.kept), leaving.Has)
 	changed.Pending, changed.Gated, changed.Expected = nil, nil, nil
 	for _, pod := range slices.Concat(b.lost, moving) {
-		changed.Pending = append(changed.Pending, successor(pod))
+		changed.Pending = append(changed.Pending, gang.Replacement(pod))
 	}
 	if changed.Shared != nil {
 		shared := *changed.Shared
 		changed.Shared = &shared
 	}
 	return turns.Turn{Gang: &changed, Rank: b.turn.Rank}, moving
-}
-
-// successor is the pod that is created when one is gone.
-func successor(pod *corev1.Pod) *corev1.Pod {
-	next := *pod
-	next.Spec.NodeName = ""
-	next.Status = corev1.PodStatus{Phase: corev1.PodPending}
-	return &next
 }
 
 // fallen returns the pods of groups that still stand, on nodes which are gone or are about to stop them.
