@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -45,6 +46,7 @@ func up(ctx context.Context, o options) (*bench, error) {
 	var err error
 	b.Own, err = live.BringUp(ctx, devcluster.Options{
 		Nodes: nodes(o.Nodes), Heartbeat: 4 * time.Hour, Components: []string{ours.program},
+		APIServer: []string{"--feature-gates=" + nativeGates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
 		Values: map[string]map[string]any{ours.program: {
 			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
 		}},
@@ -52,7 +54,7 @@ func up(ctx context.Context, o options) (*bench, error) {
 	return b, err
 }
 
-// prepare starts the unmodified scheduler, which shows that it can, stops both, and creates what workloads need.
+// prepare starts the schedulers of Kubernetes, which shows that they can, stops all, and creates what workloads need.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	unlimited := rest.CopyConfig(b.Server)
 	unlimited.QPS = -1
@@ -62,10 +64,15 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.core, err = kubernetes.NewForConfig(unlimited); err != nil {
 		return err
 	}
-	if err := b.runUnmodified(ctx); err != nil {
-		return err
+	for _, reference := range []scheduler{unmodified, native} {
+		if err := b.runReference(ctx, reference); err != nil {
+			return err
+		}
+		if err := b.Machine.Stop(ctx, reference.program); err != nil {
+			return err
+		}
 	}
-	for _, program := range []string{unmodified.program, ours.program, "kwok"} {
+	for _, program := range []string{ours.program, "kwok"} {
 		if err := b.Machine.Stop(ctx, program); err != nil {
 			return err
 		}
@@ -109,11 +116,13 @@ func createAll[T client.Object](ctx context.Context, b *bench, objects []T) erro
 	})
 }
 
-// clear deletes the PodGroups and pods of one workload, and returns when they are gone and the API server rests.
+// clear deletes the groups and pods of one workload, and returns when they are gone and the API server rests.
 func (b *bench) clear(ctx context.Context, workload string) error {
 	its := []client.DeleteAllOfOption{client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}}
-	if err := b.all.DeleteAllOf(ctx, &scheduling.PodGroup{}, its...); err != nil {
-		return fmt.Errorf("deleting what was placed: %w", err)
+	for _, kind := range []client.Object{&scheduling.PodGroup{}, &schedulingv1alpha2.PodGroup{}} {
+		if err := b.all.DeleteAllOf(ctx, kind, its...); err != nil {
+			return fmt.Errorf("deleting what was placed: %w", err)
+		}
 	}
 	var pods corev1.PodList
 	if err := b.List(ctx, &pods, client.InNamespace(namespace)); err != nil {

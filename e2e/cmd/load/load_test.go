@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -25,9 +27,10 @@ func TestGangsOfAWorkloadAreWholeAndNested(t *testing.T) {
 		"a group is not beyond its rack": {512, 512, 1, 512, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups, pods := gangs(test.gang, test.pods).objects("w", "s")
-			if len(groups) != test.gangs || len(pods) != test.made || len(groups[0].Spec.SubGroups) != test.ofGroups {
-				t.Errorf("%d gangs of %d groups with %d pods", len(groups), len(groups[0].Spec.SubGroups), len(pods))
+			groups, pods := gangs(test.gang, test.pods).objects("w", ours)
+			first := groups[0].(*scheduling.PodGroup)
+			if len(groups) != test.gangs || len(pods) != test.made || len(first.Spec.SubGroups) != test.ofGroups {
+				t.Errorf("%d gangs of %d groups with %d pods", len(groups), len(first.Spec.SubGroups), len(pods))
 			}
 			if diff := cmp.Diff(minima(groups), members(pods)); diff != "" {
 				t.Errorf("pods (-wanted +made):\n%s", diff)
@@ -36,11 +39,33 @@ func TestGangsOfAWorkloadAreWholeAndNested(t *testing.T) {
 	}
 }
 
-func minima(groups []*scheduling.PodGroup) map[string]int {
+func TestSchedulersGetTheSameGangsInOneDomain(t *testing.T) {
+	for size, level := range map[int]string{4: rackLabel, 128: rackLabel, 129: blockLabel} {
+		w := oneDomain(size, 1)
+		groups, pods := w.objects("w", native)
+		spec := groups[0].(*schedulingv1alpha2.PodGroup).Spec
+		if int(spec.SchedulingPolicy.Gang.MinCount) != len(pods) || spec.SchedulingConstraints.Topology[0].Key != level {
+			t.Errorf("%d pods for kube-scheduler: %+v", size, spec)
+		}
+		if name := pods[size-1].Spec.SchedulingGroup.PodGroupName; *name != groups[0].GetName() {
+			t.Errorf("the last of %d pods is in group %s", size, *name)
+		}
+		groups, pods = w.objects("w", ours)
+		own := groups[0].(*scheduling.PodGroup).Spec
+		if int(*own.MinMember) != len(pods) || own.TopologyConstraint.RequiredTopologyLevel != level {
+			t.Errorf("%d pods for ours: %+v", size, own)
+		}
+		if gang := pods[size-1].Annotations[scheduling.AnnotationPodGroupName]; gang != groups[0].GetName() {
+			t.Errorf("the last of %d pods is in gang %s", size, gang)
+		}
+	}
+}
+
+func minima(groups []client.Object) map[string]int {
 	found := map[string]int{}
 	for _, group := range groups {
-		for _, sub := range group.Spec.SubGroups {
-			found[group.Name+"/"+sub.Name] = int(*sub.MinMember)
+		for _, sub := range group.(*scheduling.PodGroup).Spec.SubGroups {
+			found[group.GetName()+"/"+sub.Name] = int(*sub.MinMember)
 		}
 	}
 	return found
@@ -89,12 +114,14 @@ func TestReportHasMediansAndRatios(t *testing.T) {
 	add(ours, "a gang of 50", "s", 1, 3, 0.5)
 	add(unmodified, "beside 9", "MiB", 100)
 	add(ours, "beside 9", "MiB", 120)
+	add(native, "gangs of 4 in one rack", podsPerSecond, 40)
+	add(ours, "gangs of 4 in one rack", podsPerSecond, 60)
 	var out bytes.Buffer
 	if err := measured.Print(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"100     1.00   90 100 500", "150     1.50   100 200", "1       -      1 3 0.5",
-		"120     1.20   120"} {
+		"120     1.20   120", "60      1.50   60"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}

@@ -19,11 +19,12 @@ API server and the scheduler that is measured. KWOK rests meanwhile: how many of
 scheduler would depend on how it binds.
 
 All pods are created while no scheduler runs. Then one starts and reads them; the clock runs from the moment in which
-it holds its lease until the last pod is bound. kube-scheduler binds plain pods; ours binds plain pods, and gangs in
-nested constraints: each gang in one zone, each of its groups, of up to 100 pods, in one rack.
+it holds its lease until the last pod is bound. kube-scheduler binds plain pods, and with its feature gates on gangs of
+its own, each in one rack, or in one block if a rack is too small. Ours binds the same, and gangs in nested constraints:
+each gang in one zone, each of its groups, of up to 100 pods, in one rack.
 
 Rounds are repeated, every other one in reverse, and the report has medians; RATIO is to the same figure of
-kube-scheduler, for its plain pods. The table at the end goes to standard output, progress to standard error. Needs
+kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. The table at the end goes to standard output, progress to standard error. Needs
 'make build tools'; kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
 
 // options choose the measurements; the flags say what they mean.

@@ -32,16 +32,17 @@ func topology() *kai.Topology {
 	}
 }
 
-// nodes are count nodes in two zones: 16 to a rack, 16 racks to a block.
+// nodes are count nodes in two zones: 16 to a rack, 16 racks to a block. A name of a rack or a block is of one only, as
+// kube-scheduler needs it.
 func nodes(count int) []*corev1.Node {
 	made := make([]*corev1.Node, count)
 	perZone := (count + zones - 1) / zones
 	for i := range made {
-		rack := i % perZone / nodesPerRack
+		zone, rack := i/perZone, i%perZone/nodesPerRack
 		made[i] = live.FakeNode(fmt.Sprintf("node-%05d", i), map[string]string{
-			zoneLabel:  fmt.Sprintf("zone-%d", i/perZone),
-			blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
-			rackLabel:  fmt.Sprintf("rack-%d", rack%racksPerBlock),
+			zoneLabel:  fmt.Sprintf("zone-%d", zone),
+			blockLabel: fmt.Sprintf("block-%d-%d", zone, rack/racksPerBlock),
+			rackLabel:  fmt.Sprintf("rack-%d-%d", zone, rack),
 		}, gpusPerNode)
 	}
 	return made

@@ -40,14 +40,19 @@ func (r *report) add(by scheduler, scenario, name string, value float64) {
 	r.Figures[at].Values = append(r.Figures[at].Values, value)
 }
 
-// unmodified is the median of a figure for the unmodified scheduler; 0 if that was not measured.
-func (r *report) unmodified(name string) float64 {
+// reference is the median that a figure is compared with: that of kube-scheduler for the same scenario, or for its
+// plain pods where it has not got that. It is 0 if that was not measured.
+func (r *report) reference(of *figure) (value float64) {
 	for _, f := range r.Figures {
-		if f.Scheduler == unmodified.program && f.Name == name {
+		switch {
+		case f.Name != of.Name:
+		case f.Scheduler == native.program && f.Scenario == of.Scenario:
 			return median(f.Values)
+		case f.Scheduler == unmodified.program:
+			value = median(f.Values)
 		}
 	}
-	return 0
+	return value
 }
 
 // Print writes the report as tables.
@@ -58,7 +63,7 @@ func (r *report) Print(out io.Writer) error {
 	fmt.Fprintf(table, "\nSCHEDULER\tSCENARIO\tFIGURE\tMEDIAN\tRATIO\tRUNS\n")
 	for _, f := range r.Figures {
 		ratio := "-"
-		if base := r.unmodified(f.Name); base > 0 {
+		if base := r.reference(f); base > 0 {
 			ratio = fmt.Sprintf("%.2f", median(f.Values)/base)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.4g\t%s\t%s\n", f.Scheduler, f.Scenario, f.Name, median(f.Values), ratio,

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/shared/freeport"
 )
 
-// scheduler is one of the two that are compared.
+// scheduler is one of those that are compared.
 type scheduler struct {
 	// program is its name in the dev cluster.
 	program string
@@ -19,6 +19,8 @@ type scheduler struct {
 	takes string
 	// lease is the one that it holds while it schedules.
 	leaseNamespace, lease string
+	// gates are feature gates beyond the defaults.
+	gates string
 }
 
 var (
@@ -26,17 +28,23 @@ var (
 		lease: "kai-topology-plugin"}
 	unmodified = scheduler{program: "kube-scheduler", takes: "default-scheduler", leaseNamespace: "kube-system",
 		lease: "kube-scheduler"}
+	// native is kube-scheduler with its own gangs, which Kubernetes 1.36 has behind feature gates.
+	native = scheduler{program: "kube-scheduler-gangs", takes: unmodified.takes, leaseNamespace: unmodified.leaseNamespace,
+		lease: unmodified.lease, gates: nativeGates}
 )
 
-// runUnmodified starts kube-scheduler as kubeadm would: with its own user name, which the API server's flow control
+// nativeGates are those of gangs with a required topology key.
+const nativeGates = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true"
+
+// runReference starts a kube-scheduler as kubeadm would: with its own user name, which the API server's flow control
 // recognizes.
-func (b *bench) runUnmodified(ctx context.Context) error {
+func (b *bench) runReference(ctx context.Context, reference scheduler) error {
 	cluster := b.Machine
 	kubeconfig, err := cluster.Identity("system:kube-scheduler")
 	if err != nil {
 		return err
 	}
-	configuration := filepath.Join(cluster.Dir, "kube-scheduler.yaml")
+	configuration := filepath.Join(cluster.Dir, reference.program+".yaml")
 	content := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
 		"clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", kubeconfig, b.QPS, b.Burst)
 	if err := os.WriteFile(configuration, []byte(content), 0o600); err != nil {
@@ -47,12 +55,13 @@ func (b *bench) runUnmodified(ctx context.Context) error {
 		return err
 	}
 	return cluster.Run(ctx, devcluster.Program{
-		Name: unmodified.program,
+		Name: reference.program,
 		Path: filepath.Join(cluster.Root(), "bin", "tools", "kube-scheduler"),
 		Args: []string{
 			"--config=" + configuration, "--authentication-kubeconfig=" + kubeconfig,
 			"--authorization-kubeconfig=" + kubeconfig,
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--v=2",
+			"--feature-gates=" + reference.gates,
 		},
 		Health: fmt.Sprintf("https://127.0.0.1:%d/readyz", port),
 	})

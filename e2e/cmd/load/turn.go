@@ -27,7 +27,8 @@ func (b *bench) rounds(ctx context.Context) error {
 	}
 	pairs := []pair{{unmodified, plain(b.Pods)}, {ours, plain(b.Pods)}}
 	for _, size := range b.Gangs {
-		pairs = append(pairs, pair{ours, gangs(size, b.Pods)})
+		flat := oneDomain(size, b.Pods)
+		pairs = append(pairs, pair{ours, gangs(size, b.Pods)}, pair{native, flat}, pair{ours, flat})
 	}
 	for round := range b.Repeats {
 		for turn := range pairs {
@@ -48,7 +49,7 @@ func (b *bench) rounds(ctx context.Context) error {
 func (b *bench) turn(ctx context.Context, by scheduler, w workload) error {
 	b.made++
 	name := fmt.Sprintf("w%03d", b.made)
-	groups, pods := w.objects(name, by.takes)
+	groups, pods := w.objects(name, by)
 	if err := createAll(ctx, b, groups); err != nil {
 		return err
 	}

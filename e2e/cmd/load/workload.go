@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/live"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -26,6 +28,8 @@ type workload struct {
 	name string
 	// gang is the size of its gangs; 0 for pods without a gang.
 	gang, pods int
+	// level is the one level of gangs that are each in one domain; empty for gangs with nested constraints.
+	level string
 }
 
 func plain(pods int) workload { return workload{name: "plain pods", pods: pods} }
@@ -35,23 +39,66 @@ func gangs(size, pods int) workload {
 	return workload{name: fmt.Sprintf("gangs of %d", size), gang: size, pods: (pods + size - 1) / size * size}
 }
 
-// objects returns the PodGroups and pods for the scheduler with that name. Names of pods begin with the prefix.
-func (w workload) objects(prefix, schedulerName string) ([]*scheduling.PodGroup, []*corev1.Pod) {
-	var groups []*scheduling.PodGroup
+// oneDomain has gangs of one group each, as kube-scheduler's own are: in one rack, or in one block if a rack is too
+// small.
+func oneDomain(size, pods int) workload {
+	w := gangs(size, pods)
+	w.level, w.name = rackLabel, w.name+" in one rack"
+	if size > nodesPerRack*gpusPerNode {
+		w.level, w.name = blockLabel, fmt.Sprintf("gangs of %d in one block", size)
+	}
+	return w
+}
+
+// objects returns the groups and pods for a scheduler. Names of pods begin with the prefix.
+func (w workload) objects(prefix string, by scheduler) ([]client.Object, []*corev1.Pod) {
+	var groups []client.Object
 	created := make([]*corev1.Pod, 0, w.pods)
 	for i := range w.pods {
-		pod := podOf(prefix, fmt.Sprintf("%s-%05d", prefix, i), schedulerName)
+		pod := podOf(prefix, fmt.Sprintf("%s-%05d", prefix, i), by.takes)
 		if w.gang > 0 {
 			name := fmt.Sprintf("%s-gang-%04d", prefix, i/w.gang)
 			if i%w.gang == 0 {
-				groups = append(groups, gangOf(prefix, name, w.gang))
+				groups = append(groups, w.group(prefix, name, by))
 			}
-			pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: name}
-			pod.Labels[kai.LabelSubGroupName] = subGroup(i % w.gang / sizeOfSubGroup(w.gang))
+			w.join(pod, name, i%w.gang, by)
 		}
 		created = append(created, pod)
 	}
 	return groups, created
+}
+
+// group is one gang for a scheduler.
+func (w workload) group(run, name string, by scheduler) client.Object {
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{runLabel: run}}
+	switch {
+	case by.gates != "":
+		return &schedulingv1alpha2.PodGroup{ObjectMeta: meta, Spec: schedulingv1alpha2.PodGroupSpec{
+			SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(w.gang)},
+			},
+			SchedulingConstraints: &schedulingv1alpha2.PodGroupSchedulingConstraints{
+				Topology: []schedulingv1alpha2.TopologyConstraint{{Key: w.level}},
+			},
+		}}
+	case w.level != "":
+		return &scheduling.PodGroup{ObjectMeta: meta, Spec: scheduling.PodGroupSpec{
+			MinMember: new(int32(w.gang)), TopologyConstraint: required(w.level),
+		}}
+	}
+	return gangOf(meta, w.gang)
+}
+
+// join makes a pod the member of its gang with a number.
+func (w workload) join(pod *corev1.Pod, gang string, number int, by scheduler) {
+	if by.gates != "" {
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &gang}
+		return
+	}
+	pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: gang}
+	if w.level == "" {
+		pod.Labels[kai.LabelSubGroupName] = subGroup(number / sizeOfSubGroup(w.gang))
+	}
 }
 
 func podOf(run, name, schedulerName string) *corev1.Pod {
@@ -71,10 +118,9 @@ func podOf(run, name, schedulerName string) *corev1.Pod {
 }
 
 // gangOf is a gang in one zone, in groups of up to a hundred pods that share a rack each.
-func gangOf(run, name string, size int) *scheduling.PodGroup {
+func gangOf(meta metav1.ObjectMeta, size int) *scheduling.PodGroup {
 	group := &scheduling.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{runLabel: run}},
-		Spec:       scheduling.PodGroupSpec{TopologyConstraint: required(zoneLabel)},
+		ObjectMeta: meta, Spec: scheduling.PodGroupSpec{TopologyConstraint: required(zoneLabel)},
 	}
 	each := sizeOfSubGroup(size)
 	for i := 0; i*each < size; i++ {
