@@ -135,16 +135,16 @@ func (b *bench) clear(ctx context.Context, workload string) error {
 	if err != nil {
 		return fmt.Errorf("deleting what was placed: %w", err)
 	}
-	return b.quiet(ctx)
+	return b.quiet(ctx, "kube-apiserver")
 }
 
-// quiet waits until the API server has computed little for two seconds: what it still does for one turn would disturb
-// the next one.
-func (b *bench) quiet(ctx context.Context) error {
+// quiet waits until a program has computed little for two seconds: what the API server still does for one turn would
+// disturb the next one.
+func (b *bench) quiet(ctx context.Context, program string) error {
 	const little = 0.2
 	before, busy := 0.0, time.Now()
-	return b.until(ctx, "the API server rests", func(context.Context) (bool, string, error) {
-		computed, err := computedBy(b.Machine.PID("kube-apiserver"))
+	return b.until(ctx, program+" rests", func(context.Context) (bool, string, error) {
+		computed, err := computedBy(b.Machine.PID(program))
 		if computed-before > little {
 			before, busy = computed, time.Now()
 		}

@@ -30,6 +30,7 @@ kube-scheduler, for the same pods, or for its plain ones where it has no such ga
 // options choose the measurements; the flags say what they mean.
 type options struct {
 	Nodes, Pods, Repeats, QPS, Burst int
+	Ending, Waiting                  int
 	Gangs                            []int
 	Patience                         time.Duration
 }
@@ -54,6 +55,8 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.Nodes, "nodes", 5000, "nodes of 8 GPUs, 16 to a rack")
 	flags.IntVar(&o.Pods, "pods", 4000, "pods in each turn")
 	flags.IntSliceVar(&o.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs")
+	flags.IntVar(&o.Ending, "ending", 0, "measure ours alone, in a busy cluster in which so many pods a second end")
+	flags.IntVar(&o.Waiting, "waiting", 1000, "gangs that wait meanwhile")
 	flags.IntVar(&o.Repeats, "repeats", 3, "how often each thing is measured")
 	flags.IntVar(&o.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
 	flags.IntVar(&o.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
@@ -74,6 +77,9 @@ func measure(ctx context.Context, o options) (measured *report, err error) {
 	}()
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
+	}
+	if o.Ending > 0 {
+		return b.report, b.churn(ctx)
 	}
 	return b.report, b.rounds(ctx)
 }
