@@ -85,8 +85,8 @@ func another(like *corev1.Pod, number int) *corev1.Pod {
 	return &pod
 }
 
-// Replacement returns a pod as its owner makes it again: on no node, and waiting. It goes by the name and the UID of the
-// pod that it replaces.
+// Replacement returns a pod as its owner makes it again: on no node, and waiting. It goes by the name and the UID of
+// the pod that it replaces.
 func Replacement(pod *corev1.Pod) *corev1.Pod {
 	next := *pod
 	next.ResourceVersion, next.DeletionTimestamp, next.Spec.NodeName = "", nil, ""

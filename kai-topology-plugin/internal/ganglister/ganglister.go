@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -40,26 +41,61 @@ type Lister struct {
 	Ours func(scheduler string) bool
 }
 
-// gangIndex finds the pods of a gang by its key.
-const gangIndex = "packtree.dev/gang"
+// gangIndex finds the pods of a gang by its key, and nodeIndex those on a node by its name.
+const (
+	gangIndex = "packtree.dev/gang"
+	nodeIndex = "packtree.dev/node"
+)
 
-// Index has the cache of an informer find the pods of a gang. Each profile calls it for the one informer that they
-// share.
+// Index has the cache of an informer find the pods of a gang, and of a node. Each profile calls it for the one informer
+// that they share.
 func Index(informer cache.SharedIndexInformer) error {
 	if _, exists := informer.GetIndexer().GetIndexers()[gangIndex]; exists {
 		return nil
 	}
-	return informer.AddIndexers(cache.Indexers{gangIndex: func(object any) ([]string, error) {
+	return informer.AddIndexers(cache.Indexers{
+		gangIndex: indexBy(func(pod *corev1.Pod) (string, bool) {
+			key, ok := gang.KeyOf(pod)
+			return key.String(), ok
+		}),
+		nodeIndex: indexBy(func(pod *corev1.Pod) (string, bool) { return pod.Spec.NodeName, pod.Spec.NodeName != "" }),
+	})
+}
+
+func indexBy(of func(*corev1.Pod) (string, bool)) cache.IndexFunc {
+	return func(object any) ([]string, error) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			return nil, fmt.Errorf("the pod cache holds a %T", object)
 		}
-		key, ok := gang.KeyOf(pod)
-		if !ok {
-			return nil, nil
+		if value, ok := of(pod); ok {
+			return []string{value}, nil
 		}
-		return []string{key.String()}, nil
-	}})
+		return nil, nil
+	}
+}
+
+// Free returns what the pods that the cache shows on a node leave of it; nil if it does not show the node.
+func (l *Lister) Free(name string) packing.Resources {
+	node, err := l.Nodes.Get(name)
+	if err != nil {
+		return nil
+	}
+	pods, err := l.Members.ByIndex(nodeIndex, name)
+	if err != nil {
+		return nil
+	}
+	free := kubeframework.Allocatable(kubeframework.BareNode(node))
+	for _, pod := range pods {
+		taken, err := kubeframework.Requests(pod.(*corev1.Pod))
+		if err != nil {
+			return nil
+		}
+		for resource, amount := range taken {
+			free[resource] -= amount
+		}
+	}
+	return free
 }
 
 // PodGroup returns the PodGroup of a gang, or an error that apierrors.IsNotFound knows.

@@ -94,6 +94,19 @@ func nodesOf(pods []*corev1.Pod) map[string]string {
 	return nodes
 }
 
+func TestWhatPodsLeaveOfANode(t *testing.T) {
+	read := lister(t)
+	if free := read.Free("n"); free["pods"] != -2 || free["cpu"] != 0 {
+		t.Errorf("of a node that offers nothing two pods leave %v", free)
+	}
+	if free := read.Free("partly"); free == nil || free["pods"] != 0 {
+		t.Errorf("of an empty node: %v", free)
+	}
+	if free := read.Free("gone"); free != nil {
+		t.Errorf("of no node: %v", free)
+	}
+}
+
 func TestAssumedPodsAreWhereTheyAreAboutToBe(t *testing.T) {
 	read := lister(t, member("pending", "n"), member("standing", "elsewhere"))
 	pods, err := read.PodsOf(key)

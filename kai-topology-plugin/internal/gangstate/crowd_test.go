@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // crowd is a state with a gang of pods that stand, and gangs of one pod each that do not fit.
@@ -132,5 +133,38 @@ func TestTheMapsAreAsLongAsAtFirstWhenEverythingIsGone(t *testing.T) {
 		if length > 0 {
 			t.Errorf("%d in %s", length, name)
 		}
+	}
+}
+
+// What leaves too little for a gang still concerns it where it is about to get the room, or its own pods tie it.
+func TestAPodThatLeavesTooLittleWakesAGangThatItConcerns(t *testing.T) {
+	none := func(string) packing.Resources { return packing.Resources{} }
+	foreign := pod("foreign")
+	foreign.Spec.NodeName = "n0"
+	for name, c := range map[string]struct {
+		gone    *corev1.Pod
+		concern func(*record)
+		wakes   bool
+	}{
+		"a stranger":  {gone: foreign, concern: func(*record) {}},
+		"its own pod": {gone: memberPod(mine.Name, "n0"), wakes: true, concern: func(*record) {}},
+		"a stranger on a node kept for it": {gone: foreign, wakes: true, concern: func(r *record) {
+			r.keep(&reservation{purpose: cleared}, Placement{Pod: pod("p"), Node: "n0"})
+		}},
+		"a stranger while others leave": {gone: foreign, wakes: true, concern: func(r *record) {
+			r.preempting = &preempting{}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asks := memberPod(mine.Name, "")
+			state := known(1, asks)
+			state.Ask(mine, version(1), asks.UID)
+			state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
+				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Least: packing.Resources{"cpu": 1}}, state.Now())
+			c.concern(state.gangs[mine])
+			if wakes := state.PodHelps(asks, c.gone, none); wakes != c.wakes {
+				t.Errorf("wakes: %v", wakes)
+			}
+		})
 	}
 }

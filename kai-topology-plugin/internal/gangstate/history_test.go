@@ -21,6 +21,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -252,7 +253,9 @@ func (s *scheduler) unreserve(pod *member) {
 	if pod.phase == parked {
 		s.enqueue(pod) // After its backoff.
 	}
-	s.hear(func(waiting *corev1.Pod) bool { return waiting.UID != pod.UID && s.state.PodHelps(waiting, onNode) })
+	s.hear(func(waiting *corev1.Pod) bool {
+		return waiting.UID != pod.UID && s.state.PodHelps(waiting, onNode, unknown)
+	})
 }
 
 func (s *scheduler) unassume(pod *member) {
@@ -837,7 +840,7 @@ func (s *scheduler) bindElsewhere(pod *member) {
 		comesOff = func() Effects {
 			s.bettered++
 			effects := s.state.Unassumed(s.keyOf(pod), pod.UID, s.now)
-			s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, on) })
+			s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, on, unknown) })
 			return effects
 		}
 	}
@@ -894,7 +897,7 @@ func (s *scheduler) deletePod(pod *member) {
 func (s *scheduler) roomLeft(gone *corev1.Pod) {
 	if gone.Spec.NodeName != "" {
 		s.bettered++
-		s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, gone) })
+		s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, gone, unknown) })
 	}
 }
 
@@ -1267,3 +1270,6 @@ func TestWhoseTurnItIs(t *testing.T) {
 		s.checkTurn(ahead, other, 1)
 	})
 }
+
+// unknown is for nodes that have room for one pod each: any pod that leaves helps.
+func unknown(string) packing.Resources { return nil }

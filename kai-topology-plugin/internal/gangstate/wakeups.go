@@ -7,6 +7,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/shared/packing"
 )
 
 // Asks reports whether a pod that waits is to try again when something happens that could help: of a gang that has no
@@ -49,10 +50,28 @@ func (s *State) NodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool 
 }
 
 // PodHelps reports whether a pod that is deleted, or asks for less, may have made room for one that waits. Without a
-// node, and promised none, it had taken nothing.
-func (s *State) PodHelps(waiting, changed *corev1.Pod) bool {
-	return changed == nil || changed.UID == waiting.UID ||
-		(changed.Spec.NodeName != "" || changed.Status.NominatedNodeName != "") && s.Asks(waiting)
+// node, and promised none, it had taken nothing. Free returns what a node has by now, nil if that is not known.
+func (s *State) PodHelps(waiting, changed *corev1.Pod, free func(node string) packing.Resources) bool {
+	if changed == nil || changed.UID == waiting.UID {
+		return true
+	}
+	node := changed.Spec.NodeName
+	if node == "" {
+		return changed.Status.NominatedNodeName != "" && s.Asks(waiting)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	key, _ := gang.KeyOf(waiting)
+	r := s.known(key)
+	if r.asker() == nil || !s.asks(waiting) {
+		return s.asks(waiting)
+	}
+	own, _ := gang.KeyOf(changed)
+	if own == key || r.preempting != nil || slices.ContainsFunc(r.kept, func(v *reservation) bool { return v.on(node) }) {
+		return true // More than a place for its pods may depend on it.
+	}
+	has := free(node)
+	return has == nil || r.last.given.Helps(has)
 }
 
 func grew(before, after corev1.ResourceList) bool {

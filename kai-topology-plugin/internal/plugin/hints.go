@@ -10,6 +10,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/shared/packing"
 )
 
 // EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
@@ -34,6 +35,14 @@ type queueingHints struct {
 	lister *ganglister.Lister
 	gangs  *gangstate.State
 	view   *clusterview.View
+	freed  freed
+}
+
+// freed is what was free on a node when a pod had left it. kube-scheduler asks about the same pod for each that waits,
+// one after the other.
+type freed struct {
+	by   *corev1.Pod
+	free packing.Resources
 }
 
 func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
@@ -47,7 +56,12 @@ func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, aft
 	if !ok {
 		pod, _ = after.(*corev1.Pod)
 	}
-	return hint(h.gangs.PodHelps(h.lister.Latest(waiting), pod)), nil
+	return hint(h.gangs.PodHelps(h.lister.Latest(waiting), pod, func(node string) packing.Resources {
+		if h.freed.by != pod {
+			h.freed = freed{pod, h.lister.Free(node)}
+		}
+		return h.freed.free
+	})), nil
 }
 
 func hint(helps bool) fwk.QueueingHint {

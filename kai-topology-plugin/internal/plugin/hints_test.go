@@ -94,6 +94,28 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 	}
 }
 
+// One pod has left a node with one CPU; what stays there leaves too little for a pod of the gang, or just enough.
+func TestAPodThatLeavesWakesOnlyGangsThatFitThere(t *testing.T) {
+	for stays, wakes := range map[string]fwk.QueueingHint{"100m": fwk.QueueSkip, "0": fwk.Queue} {
+		other, asker := newPod("", "other"), newPod("gang", "asker")
+		other.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(stays)
+		other.Spec.NodeName = "n0"
+		asker.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+		bench := newBench(t, newNodes(1), []*corev1.Pod{other, asker}, podGroup("gang", 1))
+		bench.setNodes(t, newNodes(1))
+		if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
+			t.Fatalf("the gang fits: %v", status)
+		}
+		gone := newPod("", "gone")
+		gone.Spec.NodeName = "n0"
+		for range 2 {
+			if hint, err := bench.plugin.hints.podHelps(klog.Background(), asker, gone, nil); err != nil || hint != wakes {
+				t.Errorf("%s stays: %v, %v", stays, hint, err)
+			}
+		}
+	}
+}
+
 // The gang waits for a node with room for two pods, while things happen that do not help.
 func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
 	rig := startRig(t, 1, scheduler.WithPodInitialBackoffSeconds(0), scheduler.WithPodMaxBackoffSeconds(0))

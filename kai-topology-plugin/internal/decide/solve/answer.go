@@ -41,6 +41,20 @@ type Answer struct {
 	Steps int
 	// Basis shows later whether the answer to a gang that has no place still holds.
 	Basis clusterview.Basis
+	// Least is the least of each resource that a pod of a gang without a place asks for; nil if the answer rests on
+	// more than what nodes have.
+	Least packing.Resources
+}
+
+// Helps reports whether a gang that has no place may have one now that a pod has left a node, or asks for less, and so
+// much is free there.
+func (a *Answer) Helps(free packing.Resources) bool {
+	for resource, amount := range a.Least {
+		if amount > 0 && amount > free[resource] {
+			return false
+		}
+	}
+	return true
 }
 
 // Group is where one group of a gang stands.

@@ -115,7 +115,7 @@ var (
 	sevenOnes = []int{1, 1, 1, 1, 1, 1, 1, 4}
 )
 
-func assemble(t *testing.T, podGroup *scheduling.PodGroup, pods []*corev1.Pod) *gang.Gang {
+func assemble(t tester, podGroup *scheduling.PodGroup, pods []*corev1.Pod) *gang.Gang {
 	t.Helper()
 	assembled, hold := gang.Assemble(podGroup, pods,
 		func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(levels...), true })

@@ -19,10 +19,13 @@ package solve
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
@@ -38,7 +41,34 @@ func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
 	if err == nil && request.Mends && (answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) == 0) {
 		answer, err = mend(ctx, request, answer)
 	}
+	if err == nil && len(answer.Nodes) == 0 {
+		answer.Least = leastOf(request.Gang, answer)
+	}
 	return answer, err
+}
+
+// leastOf returns the least of each resource that a pending pod of a gang asks for; nil if the answer rests on more
+// than what nodes have. A node that has less takes no pod of the gang.
+func leastOf(g *gang.Gang, answer *Answer) (least packing.Resources) {
+	if !answer.Basis.Lasts() || g.Shared != nil || g.LooksAtOthers() {
+		return nil
+	}
+	for i, pod := range g.Pending {
+		if i > 0 && kubeframework.Alike(g.Pending[i-1], pod) {
+			continue
+		}
+		requests, err := kubeframework.Requests(pod)
+		if err != nil {
+			return nil
+		}
+		if least == nil {
+			least = maps.Clone(requests)
+		}
+		for resource := range least {
+			least[resource] = min(least[resource], requests[resource])
+		}
+	}
+	return least
 }
 
 // keeping decides a gang as a whole, and keeps it from room that is reserved for overdue gangs.

@@ -1,0 +1,110 @@
+package solve_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+)
+
+// Where no pod of a gang fits on a node that another pod has left, the gang has no place without that pod either.
+func TestAGangThatIsNotHelpedStillHasNoPlace(t *testing.T) {
+	skipped := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		nodes := racksOf(rapid.SliceOfN(rapid.IntRange(1, 3), 1, 3).Draw(rt, "rooms")...)
+		var standing, waiting []*corev1.Pod
+		for _, node := range nodes {
+			node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("8")
+			for i := range rapid.IntRange(0, 3).Draw(rt, "stand") {
+				pod := members(fmt.Sprint(node.Name, "-", i), 1, asking(rapid.IntRange(1, 4).Draw(rt, "takes")), on(node.Name))
+				standing = append(standing, pod...)
+			}
+		}
+		for i, size := range rapid.SliceOfN(rapid.IntRange(1, 9), 1, 4).Draw(rt, "asks") {
+			waiting = append(waiting, members("", 1, asking(size), func(pod *corev1.Pod) {
+				pod.Name += fmt.Sprint("-", i)
+				pod.UID += "-new"
+			})...)
+		}
+		podGroup := leaf(int32(rapid.IntRange(1, len(waiting)).Draw(rt, "minimum")), int32(len(waiting)), oneRack)
+		answer := beside(rt, nodes, podGroup, waiting, standing)
+		if len(answer.Nodes) > 0 {
+			return
+		}
+		for i, gone := range standing {
+			rest := slices.Delete(slices.Clone(standing), i, i+1)
+			if answer.Helps(free(rt, nodes, rest, gone.Spec.NodeName)) {
+				continue
+			}
+			skipped++
+			if after := beside(rt, nodes, podGroup, waiting, rest); len(after.Nodes) > 0 {
+				rt.Fatalf("without %s the gang has a place: %v", gone.Name, after.Nodes)
+			}
+		}
+	})
+	if skipped == 0 {
+		t.Error("every pod that leaves helps")
+	}
+}
+
+func asking(cpu int) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewQuantity(int64(cpu), resource.DecimalSI)
+	}
+}
+
+// beside decides a gang beside pods without one.
+func beside(
+	t *rapid.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, waiting, standing []*corev1.Pod,
+) *solve.Answer {
+	cluster, err := kubeframework.NewOffline(t.Context(), nodes, standing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := cluster.Nodes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := solve.Solve(t.Context(), solve.Request{
+		Gang: assemble(t, podGroup, waiting), Topologies: map[string]*kai.Topology{"network": topology},
+		View: clusterview.New(cluster), Nodes: snapshot,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// free is what pods leave of a node.
+func free(t *rapid.T, nodes []*corev1.Node, standing []*corev1.Pod, name string) packing.Resources {
+	at := slices.IndexFunc(nodes, func(node *corev1.Node) bool { return node.Name == name })
+	left := kubeframework.Allocatable(kubeframework.BareNode(nodes[at]))
+	for _, pod := range standing {
+		taken, err := kubeframework.Requests(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for resource, amount := range taken {
+			if pod.Spec.NodeName == name {
+				left[resource] -= amount
+			}
+		}
+	}
+	return left
+}
+
+// tester is a test, or one draw of a property.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+}
