@@ -22,8 +22,8 @@ import (
 // churnFor is how long pods end and come.
 const churnFor = time.Minute
 
-// churn measures our scheduler in a busy cluster: so many pods a second end, plain ones of the same size come, and gangs
-// wait for whole nodes, which never become free.
+// churn measures our scheduler in a busy cluster: so many pods a second end, plain ones of the same size come, and
+// gangs wait for whole nodes, which never become free.
 func (b *bench) churn(ctx context.Context) (err error) {
 	const name = "churn"
 	scenario := fmt.Sprintf("%d pods/s end, %d gangs wait", b.Ending, b.Waiting)

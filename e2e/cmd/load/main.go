@@ -24,8 +24,11 @@ its own, each in one rack, or in one block if a rack is too small. Ours binds th
 each gang in one zone, each of its groups, of up to 100 pods, in one rack.
 
 Rounds are repeated, every other one in reverse, and the report has medians; RATIO is to the same figure of
-kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. The table at the end goes to standard output, progress to standard error. Needs
-'make build tools'; kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
+kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. With --ending ours is measured
+alone, for a minute in which pods end and come and gangs wait: what it computes, and how long plain pods wait.
+
+The table at the end goes to standard output, progress to standard error. Needs 'make build tools'; kube-scheduler is
+built by e2e/tools/build.sh when it is not there yet.`
 
 // options choose the measurements; the flags say what they mean.
 type options struct {
