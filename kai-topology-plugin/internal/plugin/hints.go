@@ -8,6 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/shared/packing"
@@ -45,10 +46,18 @@ type freed struct {
 	free packing.Resources
 }
 
+// grouped returns a pod with its gang. The queue may have it from before it was grouped.
+func (h *queueingHints) grouped(waiting *corev1.Pod) *corev1.Pod {
+	if _, member := gang.KeyOf(waiting); member {
+		return waiting
+	}
+	return h.lister.Latest(waiting)
+}
+
 func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 	old, _ := before.(*corev1.Node)
 	node, _ := after.(*corev1.Node)
-	return hint(h.gangs.NodeHelps(h.lister.Latest(waiting), old, node)), nil
+	return hint(h.gangs.NodeHelps(h.grouped(waiting), old, node)), nil
 }
 
 func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
@@ -56,7 +65,7 @@ func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, aft
 	if !ok {
 		pod, _ = after.(*corev1.Pod)
 	}
-	return hint(h.gangs.PodHelps(h.lister.Latest(waiting), pod, func(node string) packing.Resources {
+	return hint(h.gangs.PodHelps(h.grouped(waiting), pod, func(node string) packing.Resources {
 		if h.freed.by != pod {
 			h.freed = freed{pod, h.lister.Free(node)}
 		}

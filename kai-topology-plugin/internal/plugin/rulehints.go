@@ -33,7 +33,7 @@ func (h *queueingHints) ruleEvents() []fwk.ClusterEventWithHint {
 func (h *queueingHints) helpsAny(
 	asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
 ) (fwk.QueueingHint, error) {
-	if !h.gangs.Asks(h.lister.Latest(asker)) {
+	if !h.gangs.Asks(h.grouped(asker)) {
 		return fwk.QueueSkip, nil
 	}
 	waiting := []*corev1.Pod{asker}
