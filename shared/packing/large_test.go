@@ -187,3 +187,18 @@ func TestAlikePodsUseTheFewestPreferredDomains(t *testing.T) {
 		}
 	}
 }
+
+// A gang in hundreds of domains has them named in their order, also after nodes came and went.
+func TestManyDomainsAreNamedInOrder(t *testing.T) {
+	c := newYard(t, 1_000, 50)
+	for _, change := range []func(){
+		func() {}, func() { c.RemoveNode(yardNodeName(17)) }, func() { c.SetNode(yardNode(1_000)) },
+	} {
+		change()
+		d := c.Decide(flat(2_000, "block"), packing.Options{})
+		hosts := d.Groups[0].Domains[2].Paths
+		if d.Verdict != packing.Placed || len(hosts) < 256 || !slices.IsSortedFunc(hosts, slices.Compare[packing.Path]) {
+			t.Errorf("%s on %d hosts: %v", d.Verdict, len(hosts), hosts)
+		}
+	}
+}

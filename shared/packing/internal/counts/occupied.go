@@ -24,7 +24,8 @@ func (t *Topology) Mark(node int32, listed []int32) []int32 {
 
 // ListMarked gives the paths of the domains listed, level by level in their order, without levels that have none.
 func (t *Topology) ListMarked(listed []int32, add func(level int, paths []Path)) {
-	paths := make([]Path, len(listed))
+	t.sorting = slices.Grow(t.sorting[:0], len(listed))
+	sorted, paths := t.sorting[:len(listed)], make([]Path, len(listed))
 	numbers := make([]int, 2*len(t.Levels)+1)
 	count, next := numbers[:len(t.Levels)+1], numbers[len(t.Levels)+1:]
 	for _, at := range listed {
@@ -36,17 +37,32 @@ func (t *Topology) ListMarked(listed []int32, add func(level int, paths []Path))
 	copy(next, count)
 	for _, at := range listed {
 		level := t.Domains[at].Level
-		paths[next[level]] = t.Domains[at].Path
+		sorted[next[level]] = at
 		next[level]++
 	}
 	for level := range t.Levels {
-		if count[level] == count[level+1] {
+		from, to := count[level], count[level+1]
+		if from == to {
 			continue
 		}
-		names := paths[count[level]:count[level+1]:count[level+1]]
-		if !slices.IsSortedFunc(names, slices.Compare[Path]) {
-			slices.SortFunc(names, slices.Compare[Path])
+		t.sortByPath(level, sorted[from:to])
+		for i := from; i < to; i++ {
+			paths[i] = t.Domains[sorted[i]].Path
 		}
-		add(level, names)
+		add(level, paths[from:to:to])
+	}
+}
+
+// sortByPath sorts domains of a level. From manyNamed on it pays to number all of the level, which holds
+// until one comes or goes.
+func (t *Topology) sortByPath(level int, domains []int32) {
+	const manyNamed = 256
+	switch named := len(domains); {
+	case named < 2:
+	case named < manyNamed:
+		slices.SortFunc(domains, func(a, b int32) int { return slices.Compare(t.Domains[a].Path, t.Domains[b].Path) })
+	default:
+		t.RankedDomains(level)
+		slices.SortFunc(domains, func(a, b int32) int { return int(t.Domains[a].Rank - t.Domains[b].Rank) })
 	}
 }

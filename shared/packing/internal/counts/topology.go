@@ -44,6 +44,8 @@ type Topology struct {
 	// marked has the stamp of the marks by which a domain was marked last.
 	marked []int
 	stamp  int
+	// sorting has room for domains that are sorted.
+	sorting []int32
 }
 
 func newTopology(name string, levels []string) *Topology {
