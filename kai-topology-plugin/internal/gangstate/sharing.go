@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -24,33 +25,39 @@ func (s *State) Shares(key gang.Key, pod types.UID, sharing kubeframework.Sharin
 	})
 }
 
-// allocates reports whether a pod of the gang allocates a claim that is not allocated yet.
-func (r *record) allocates(claim string) bool {
+// allocating returns the claims that pods of the gang allocate and that are not allocated yet.
+func (r *record) allocating() sets.Set[string] {
+	claims := sets.New[string]()
 	for _, known := range r.assumed {
-		if slices.Contains(known.sharing.Allocates, claim) {
-			return true
-		}
+		claims.Insert(known.sharing.Allocates...)
 	}
-	return false
+	return claims
 }
 
 // rides reports whether a pod waits for another one of the gang to allocate a claim.
 func (r *record) rides(known *assumed) bool {
-	return known != nil && slices.ContainsFunc(known.sharing.Rides, r.allocates)
+	return known != nil && len(known.sharing.Rides) > 0 && r.allocating().HasAny(known.sharing.Rides...)
 }
 
 // ridesAlong reports whether all claims that a pod waits for are allocated by others of its gang.
 func (r *record) ridesAlong(known *assumed) bool {
-	return !slices.ContainsFunc(known.sharing.Rides, func(claim string) bool { return !r.allocates(claim) })
+	return len(known.sharing.Rides) == 0 || r.allocating().HasAll(known.sharing.Rides...)
 }
 
-// allowRiders lets the pods go that need not wait for a claim any more.
+// allowRiders lets the first pod go of those that need not wait for a claim to be allocated any more. Each of them is
+// entered in the claim: many at a time would be in each other's way, and kube-scheduler gives up after a few attempts.
 func (r *record) allowRiders(e *Effects) {
+	var next types.UID
+	allocating := r.allocating()
 	for uid, known := range r.assumed {
-		if known.letGo && len(known.sharing.Rides) > 0 && !r.rides(known) {
-			e.Allow = append(e.Allow, uid)
-			e.again(sweepAfter)
+		rides := known.sharing.Rides
+		if known.letGo && len(rides) > 0 && !allocating.HasAny(rides...) && (next == "" || uid < next) {
+			next = uid
 		}
+	}
+	if next != "" {
+		e.Allow = append(e.Allow, next)
+		e.again(sweepAfter)
 	}
 }
 

@@ -45,6 +45,23 @@ func TestAPodIsBoundAfterTheOneThatAllocatesTheirClaim(t *testing.T) {
 	}
 }
 
+func TestPodsThatShareAClaimAreEnteredInItOneAfterTheOther(t *testing.T) {
+	state, _, _ := sharingGang(t, "channel")
+	state.change(mine, func(r *record, _ *Effects) {
+		late := *r.assumed["b"]
+		late.pod = memberPod("c", "n3")
+		r.assumed["c"] = &late
+	})
+	for _, step := range []struct{ provided, next types.UID }{{"a", "b"}, {"b", "c"}} {
+		if _, effects := state.Provided(mine, step.provided); !slices.Equal(effects.Allow, []types.UID{step.next}) {
+			t.Errorf("after %s %v go, want %s", step.provided, effects.Allow, step.next)
+		}
+	}
+	if _, effects := state.Provided(mine, "c"); len(effects.Allow) > 0 || len(state.Tick(start).Allow) > 0 {
+		t.Errorf("%v go, and all have", effects.Allow)
+	}
+}
+
 func TestPodsComeBackWhoseClaimIsNotAllocated(t *testing.T) {
 	state, _, _ := sharingGang(t, "channel")
 	effects := state.Unassumed(mine, "a", start)

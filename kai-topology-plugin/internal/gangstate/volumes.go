@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -22,8 +23,8 @@ func (s *State) Provided(key gang.Key, pod types.UID) (permission Permission, ef
 		_, awaited := r.claims[pod]
 		delete(r.claims, pod)
 		known, waits := r.assumed[pod], s.awaitsVolumes(r)
-		if known != nil && len(known.sharing.Allocates) > 0 {
-			known.sharing.Allocates = nil
+		if known != nil && len(known.sharing.Allocates)+len(known.sharing.Rides) > 0 {
+			known.sharing = kubeframework.Sharing{}
 			r.allowRiders(e)
 		}
 		e.Provided = awaited && !waits // Whoever waits asks again.
