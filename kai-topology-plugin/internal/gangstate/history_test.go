@@ -1020,7 +1020,7 @@ func (s *scheduler) settle() {
 func (s *scheduler) checkSeats() {
 	for key, r := range s.state.gangs {
 		asked := s.groups[key]
-		if asked == nil || !(r.begun && s.state.Mends(key, s.now)) && !r.satisfied(s.state) {
+		if mends := r.begun && s.state.Mends(key, s.now); asked == nil || !mends && !r.satisfied(s.state) {
 			continue
 		}
 		for _, seat := range r.seats() {
