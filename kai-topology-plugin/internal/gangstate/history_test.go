@@ -1179,7 +1179,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"a move takes longer": func(t *rapid.T) { s.T = t; s.do(s.state.ExtendMove(s.anyGang(), s.now.Add(SeatHold))) },
-		"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang(), s.now)) },
+		"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
 		"they have left":      func(t *rapid.T) { s.T = t; s.do(s.state.Left("victim")) },
 		"":                    func(t *rapid.T) { s.check(t) },
 	}

@@ -50,7 +50,7 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 				kept[placement.Node], seen[uid] = uid, true
 			}
 		}
-		if (s.holding[key] != nil) != (r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil ||
+		if (s.holding[key] != nil) != (r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.stays ||
 			r.inTime()) {
 			t.Fatalf("gang %s is in the wrong index", key)
 		}

@@ -36,6 +36,14 @@ func (s *State) leavesForOthers(r *record) bool {
 	return false
 }
 
+// mendStaying mends a gang where it stands whose move has ended, be it by itself.
+func (s *State) mendStaying(e *Effects, r *record, now time.Time) {
+	if r.stays && !r.moves() {
+		s.mendAnew(e, r, now)
+	}
+	r.stays = false
+}
+
 // mendAnew is for a gang that may be mended from now on.
 func (s *State) mendAnew(e *Effects, r *record, now time.Time) {
 	if r.begun {

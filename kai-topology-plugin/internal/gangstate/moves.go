@@ -213,11 +213,10 @@ func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
 }
 
 // EndMove gives up the seats of a move.
-func (s *State) EndMove(key gang.Key, now time.Time) Effects {
+func (s *State) EndMove(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		r.progress = r.progress.Over()
 		s.dropMove(e, r)
-		s.mendAnew(e, r, now)
 	})
 }
 

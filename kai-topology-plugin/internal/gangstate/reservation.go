@@ -142,8 +142,13 @@ func (r *record) drop(e *Effects, why metrics.SeatEnd, over func(*reservation) b
 
 // giveBack ends room that is of use to others then, and reports whether there was any.
 func (s *State) giveBack(e *Effects, r *record, why metrics.SeatEnd, over func(*reservation) bool) (ended bool) {
+	moved := r.moves()
 	if ended = r.drop(e, why, over); ended {
 		s.givenBack(e, r.key)
+	}
+	if moved && !r.moves() {
+		r.stays = true
+		e.again(time.Nanosecond)
 	}
 	return ended
 }

@@ -127,6 +127,8 @@ type record struct {
 	// repair is what is done about pods that the gang of its PodGroup has lost, and progress how far its move has come.
 	repair   Repair
 	progress Progress
+	// stays is set once the last seat of a move was given up, until it turns out that the gang is not moved again.
+	stays bool
 	// complete is since when the gang has had all pods that it needs; zero if that was reported.
 	complete time.Time
 }
@@ -203,7 +205,7 @@ func (s *State) change(key gang.Key, event func(r *record, e *Effects)) (effects
 
 // tidy forgets what says nothing any more, and brings the indices in step with a record.
 func (s *State) tidy(r *record) {
-	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
+	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.stays || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
 	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
 	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && len(r.done) == 0 {
@@ -275,6 +277,7 @@ func (s *State) Tick(now time.Time) (effects Effects) {
 		s.sweep(&effects, r)
 		r.allowRiders(&effects)
 		s.endWaits(&effects, r, now)
+		s.mendStaying(&effects, r, now)
 		s.tidy(r)
 	}
 	return effects

@@ -109,7 +109,7 @@ func (m *mender) abandon(r *round, podGroup *scheduling.PodGroup, why string) {
 // giveUp ends a move.
 func (m *mender) giveUp(key gang.Key, why string) {
 	metrics.RepairMove(metrics.MoveGivenUp)
-	m.effects.do(m.gangs.EndMove(key, m.clock.Now()))
+	m.effects.do(m.gangs.EndMove(key))
 	m.effects.announce(key, gangevents.News{
 		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
 	})
