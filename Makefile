@@ -6,7 +6,7 @@ TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e
 # The longest suites come first, for several run at once.
 LONG := docs rights life scheduler compatibility charts releases
 # So do packages that take long, many of them waiting.
-LONG_PACKAGES := kai-topology-plugin/internal/schedulerserver grove-operator/internal/controller dynamo-operator/internal/controller podgrouper/internal/controller \
+LONG_PACKAGES := kai-topology-plugin/internal/scheduler/schedulerserver grove-operator/internal/controller dynamo-operator/internal/controller podgrouper/internal/controller \
 	grove-operator/internal/faults shared/packing
 # The suite kind needs nodes, which a script makes where it can.
 NODES := $(CURDIR)/e2e/tools/kind/e2e.sh
@@ -80,7 +80,7 @@ tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm 
 generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs; the page of view
 	shared/api/generate.sh
 	go run ./e2e/cmd/valuetables charts/*
-	@GOWORK=off go -C e2e/tools/page run . $(CURDIR)/kai-topology-plugin/internal/view/page $(CURDIR)/kai-topology-plugin/internal/view/bundle
+	@GOWORK=off go -C e2e/tools/page run . $(CURDIR)/kai-topology-plugin/internal/cli/view/page $(CURDIR)/kai-topology-plugin/internal/cli/view/bundle
 
 tidy: ## go.mod and go.sum of every module, with the versions that the programs and the tools of e2e/tools use together
 	@directory=$$(mktemp -d) && export GOWORK=$$directory/go.work && go work init $(MODULES:%=./%) ./e2e/tools && go work sync; rm -r $$directory

@@ -5,10 +5,10 @@ package main
 import (
 	"os"
 
-	"packtree.dev/kai-topology-plugin/internal/check"
-	"packtree.dev/kai-topology-plugin/internal/place"
-	"packtree.dev/kai-topology-plugin/internal/schedulerserver"
-	"packtree.dev/kai-topology-plugin/internal/simulate"
+	"packtree.dev/kai-topology-plugin/internal/offline/check"
+	"packtree.dev/kai-topology-plugin/internal/offline/place"
+	"packtree.dev/kai-topology-plugin/internal/offline/simulate"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/schedulerserver"
 	"packtree.dev/shared/render"
 	"packtree.dev/shared/supportbundle"
 )

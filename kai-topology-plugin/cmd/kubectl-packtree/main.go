@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
+	"packtree.dev/kai-topology-plugin/internal/cli/kubectlpacktree"
 	"packtree.dev/shared/render"
 )
 

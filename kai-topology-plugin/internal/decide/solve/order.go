@@ -8,8 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/ranks"
+	"packtree.dev/kai-topology-plugin/internal/decide/ranks"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/packing"
 )

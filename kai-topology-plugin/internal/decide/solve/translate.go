@@ -3,7 +3,7 @@ package solve
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )

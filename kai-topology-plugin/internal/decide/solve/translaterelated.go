@@ -1,7 +1,7 @@
 package solve
 
 import (
-	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/shared/packing"
 )
 

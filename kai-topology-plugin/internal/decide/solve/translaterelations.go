@@ -3,7 +3,7 @@ package solve
 import (
 	"slices"
 
-	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/shared/packing"
 )
 

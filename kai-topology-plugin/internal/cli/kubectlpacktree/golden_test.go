@@ -1,0 +1,160 @@
+package kubectlpacktree
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
+	"packtree.dev/kai-topology-plugin/internal/cli/live"
+	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+)
+
+var update = flag.Bool("update", false, "write what is printed to the golden files")
+
+const dump = "testdata/cluster.yaml"
+
+// run runs the plugin without a cluster to talk to.
+func run(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	return runWith(t, args...)
+}
+
+func runWith(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	command := Command()
+	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SetOut(&out)
+	command.SetErr(&errs)
+	command.SetArgs(args)
+	err = command.ExecuteContext(t.Context())
+	return out.String(), errs.String(), err
+}
+
+func compare(t *testing.T, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s, run with -update and read the difference (-want +got):\n%s", golden, diff)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, args := range map[string][]string{
+		"tree.txt":            {"tree"},
+		"tree-host.txt":       {"tree", "--topology", "racks", "--level", "host"},
+		"tree-zone-cpu.txt":   {"tree", "--level", "zone", "--resource", "cpu", "-n", "research"},
+		"tree.json":           {"tree", "--topology", "racks", "-o", "json"},
+		"tree-colours.ansi":   {"tree", "--topology", "racks", "--color", "always"},
+		"explain-dgd.txt":     {"explain", "dgd/deployment"},
+		"explain-dgd.ansi":    {"explain", "dgd/deployment", "--color", "always"},
+		"explain-dgd.json":    {"explain", "deployment", "-o", "json"},
+		"explain-runs.txt":    {"explain", "runs"},
+		"explain-pod.txt":     {"explain", "pod", "runs-worker"},
+		"explain-plain.txt":   {"explain", "pod/lonely"},
+		"explain-behind.txt":  {"explain", "podgroup/second", "-n", "queue"},
+		"explain-fits.txt":    {"explain", "podgroups.scheduling.run.ai/first", "-n", "queue"},
+		"explain-gated.txt":   {"explain", "early"},
+		"explain-elastic.txt": {"explain", "elastic"},
+		"explain-wrong.txt":   {"explain", "wrong"},
+		"explain-lost.txt":    {"explain", "lost"},
+		"explain-placed.txt":  {"explain", "podgroup/batch", "-n", "research"},
+		"explain-empty.txt":   {"explain", "pcs/empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, err := run(t, append(args, "-f", dump)...)
+			if err != nil {
+				t.Fatal(err, stderr)
+			}
+			compare(t, name, stdout)
+		})
+	}
+}
+
+func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	p := &plugin{}
+	command := &cobra.Command{}
+	read, err := (&source{plugin: p, files: []string{dump}}).read(command, live.Wanted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []int{70, 80, 100, 170} {
+		pen, err := drawing.For(&bytes.Buffer{}, drawing.Always)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pen.Columns = columns
+		drawn := drawTree(pen, report, "")
+		for line := range strings.Lines(drawn) {
+			// The title names all levels and may be broken by the terminal.
+			if line = strings.TrimSuffix(line, "\n"); drawing.Width(line) > columns && !strings.Contains(line, "Topology") {
+				t.Errorf("%d columns: a line of %d: %s", columns, drawing.Width(line), line)
+			}
+		}
+	}
+}
+
+func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no such topology": {[]string{"tree", "--topology", "rack", "-f", dump},
+			`--topology: no Topology is called "rack", there is: racks, racks-again`},
+		"no such level": {[]string{"tree", "--level", "row", "-f", dump},
+			`--level: no Topology has level "row", there is: example.com/rack, host`},
+		"no such resource": {[]string{"tree", "--resource", "amd.com/gpu", "-f", dump},
+			"--resource: no node has amd.com/gpu, they have: cpu, memory"},
+		"no such colour": {[]string{"tree", "--color", "blue", "-f", dump},
+			`--color is auto, always or never, not "blue"`},
+		"no such format": {[]string{"tree", "-o", "yaml", "-f", dump}, "-o is json"},
+		"no such object": {[]string{"explain", "wid", "-f", dump}, `namespace default has no object "wid": it has `},
+		"no such object of kind": {[]string{"explain", "dgd/wide", "-f", dump},
+			`no DynamoGraphDeployment "wide": it has dynamographdeployment/deployment`},
+		"an empty namespace": {[]string{"explain", "wide", "-n", "none", "-f", dump}, "Is it the right namespace (-n)?"},
+		"no such kind":       {[]string{"explain", "job/wide", "-f", dump}, "KIND is pod, podgroup, podgang, pcs or dgd"},
+		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"},
+			"only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get " +
+				"clustertopologies,clustertopologybindings"},
+		"a negative budget": {[]string{"what-if", "-f", dump, "--search-budget", "-1"},
+			"--search-budget is a number of steps"},
+		"no cluster": {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, _, err := run(t, test.args...)
+			if err == nil || !strings.Contains(err.Error(), test.want) || stdout != "" {
+				t.Fatalf("printed %q, error %v, want %q", stdout, err, test.want)
+			}
+		})
+	}
+}
+
+func TestWithoutAClusterThereIsNothingToFollow(t *testing.T) {
+	_, _, err := run(t, "view", "-s", "nowhere://", "--request-timeout", "x", "--color", "never")
+	if err == nil || !strings.Contains(err.Error(), "finding a cluster") {
+		t.Errorf("error %v", err)
+	}
+}

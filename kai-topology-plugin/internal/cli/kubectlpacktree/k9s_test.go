@@ -1,0 +1,75 @@
+package kubectlpacktree
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
+)
+
+// k9sPlugin is what k9s reads of a plugin.
+type k9sPlugin struct {
+	ShortCut    string   `json:"shortCut"`
+	Description string   `json:"description"`
+	Scopes      []string `json:"scopes"`
+	Command     string   `json:"command"`
+	Args        []string `json:"args"`
+}
+
+// line is the command line that k9s runs on an object, without what the output is piped into.
+func (p k9sPlugin) line(resource string) []string {
+	line := p.Command + " " + strings.Join(p.Args, " ")
+	if p.Command == "sh" {
+		line, _, _ = strings.Cut(p.Args[1], " 2>&1")
+	}
+	return strings.Fields(strings.NewReplacer(
+		"$RESOURCE_NAME", resource, "$NAMESPACE", "default", "$NAME", "name", "$CONTEXT", "context", `"`, "",
+	).Replace(line))
+}
+
+func TestK9sPluginsNameCommandsFlagsAndKindsThatThereAre(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "k9s-plugins.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Plugins map[string]k9sPlugin `json:"plugins"`
+	}
+	if err := yaml.UnmarshalStrict(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]string{}
+	for name, plugin := range read.Plugins {
+		if other, taken := keys[plugin.ShortCut]; taken || plugin.Description == "" || len(plugin.Scopes) == 0 {
+			t.Errorf("%s has the key of %q, or no description or scopes", name, other)
+		}
+		keys[plugin.ShortCut] = name
+		for _, resource := range plugin.Scopes {
+			line := plugin.line(resource)
+			if !slices.Equal(line[:2], []string{"kubectl", "packtree"}) {
+				t.Errorf("%s runs %v", name, line)
+			}
+			command, flags, err := Command().Find(line[2:])
+			if err != nil || command.Name() != line[2] {
+				t.Errorf("%s asks for %v: %v", name, line[2:], err)
+				continue
+			}
+			if err := command.ParseFlags(flags); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if command.Name() == "explain" {
+				if _, err := explanation.ParseTarget(command.Flags().Args()); err != nil {
+					t.Errorf("%s on %s: %v", name, resource, err)
+				}
+			}
+		}
+	}
+	if len(keys) < 3 {
+		t.Errorf("only %v are there", keys)
+	}
+}

@@ -1,0 +1,257 @@
+// Package live reads an inventory from an API server, with the right to read and nothing else.
+package live
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/client/clientset/versioned"
+)
+
+// ViewerRole is the ClusterRole of the chart with the rights that reading takes.
+const ViewerRole = "packtree-viewer"
+
+// pageSize is how many objects are asked for at once: 20,000 pods in one answer would hold up the API server.
+const pageSize = 500
+
+// unfinished are the pods that use a node or wait for one.
+const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
+
+// Reader reads from one API server.
+type Reader struct {
+	kube     kubernetes.Interface
+	packtree versioned.Interface
+	dynamic  dynamic.Interface
+	mapper   meta.RESTMapper
+}
+
+// New returns a reader for the API server of config. Mapper says which kinds it serves.
+func New(config *rest.Config, mapper meta.RESTMapper) (*Reader, error) {
+	custom := rest.CopyConfig(config)
+	// What is not a custom resource travels at a fraction of the size of JSON.
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
+		runtime.ContentTypeJSON
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	packtree, err := versioned.NewForConfig(custom)
+	if err != nil {
+		return nil, err
+	}
+	other, err := dynamic.NewForConfig(custom)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{kube: kube, packtree: packtree, dynamic: other, mapper: mapper}, nil
+}
+
+// Wanted says what Read is to read beyond nodes, pods, Topologies and PodGroups.
+type Wanted struct {
+	// WorkloadsIn is the namespace whose workloads are wanted; empty for none.
+	WorkloadsIn string
+	// Priorities asks for the PriorityClasses.
+	Priorities bool
+	// Events asks for those of all namespaces.
+	Events bool
+}
+
+// Cluster is what was read.
+type Cluster struct {
+	*inventory.Inventory
+	// Priorities are the PriorityClasses.
+	Priorities []*schedulingv1.PriorityClass
+	// Notes say what could not be read, and what that means. They are sorted.
+	Notes []string
+}
+
+// Read reads everything at once. Nodes and pods must be readable; of what else is not served or not allowed a note is
+// made.
+func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
+	read := &Cluster{Inventory: inventory.New()}
+	reading := reading{read: read}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.nodes(ctx, read) })
+	group.Go(func() error { return r.pods(ctx, read) })
+	group.Go(func() error { return reading.optional("Topologies", r.topologies(ctx, read)) })
+	group.Go(func() error { return reading.optional("PodGroups", r.podGroups(ctx, read)) })
+	if wanted.Priorities {
+		group.Go(func() error { return reading.optional("PriorityClasses", r.priorities(ctx, read)) })
+	}
+	if wanted.Events {
+		group.Go(func() error {
+			var err error
+			read.Events, err = r.Events(ctx, metav1.NamespaceAll)
+			return reading.optional("events", err)
+		})
+	}
+	if wanted.WorkloadsIn != "" {
+		group.Go(func() error { return r.workloads(ctx, &reading, wanted.WorkloadsIn) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	read.Notes = reading.sortedNotes()
+	return read, nil
+}
+
+// reading collects what several lists find at once.
+type reading struct {
+	read *Cluster
+	// notes are what the user should know of it.
+	notes sync.Map
+}
+
+// sortedNotes returns the notes, sorted.
+func (r *reading) sortedNotes() (notes []string) {
+	for note := range r.notes.Range {
+		notes = append(notes, note.(string))
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// optional turns the errors of a kind that a cluster need not serve, or the user need not see, into a note.
+func (r *reading) optional(kind string, err error) error {
+	var note string
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		note = fmt.Sprintf("the cluster serves no %s: is the CustomResourceDefinition installed?", kind)
+	case apierrors.IsForbidden(err):
+		note = fmt.Sprintf("you may not list %s, so they are left out: ClusterRole %s allows it", kind, ViewerRole)
+	default:
+		return fmt.Errorf("listing %s: %w", kind, err)
+	}
+	r.notes.Store(note, nil)
+	return nil
+}
+
+func required(kind string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s", kind, err, ViewerRole)
+	default:
+		return fmt.Errorf("listing %s: %w", kind, err)
+	}
+}
+
+func (r *Reader) nodes(ctx context.Context, read *Cluster) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.kube.CoreV1().Nodes().List(ctx, options)
+	}
+	return required("nodes", each(ctx, list, metav1.ListOptions{}, func(node *corev1.Node) {
+		read.Nodes = append(read.Nodes, node)
+	}))
+}
+
+func (r *Reader) pods(ctx context.Context, read *Cluster) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	}
+	return required("pods", each(ctx, list, metav1.ListOptions{FieldSelector: unfinished}, func(pod *corev1.Pod) {
+		read.Pods = append(read.Pods, pod)
+	}))
+}
+
+func (r *Reader) topologies(ctx context.Context, read *Cluster) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.packtree.KaiV1alpha1().Topologies().List(ctx, options)
+	}
+	return each(ctx, list, metav1.ListOptions{},
+		func(topology *kai.Topology) { read.Topologies[topology.Name] = topology })
+}
+
+func (r *Reader) podGroups(ctx context.Context, read *Cluster) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).List(ctx, options)
+	}
+	return each(ctx, list, metav1.ListOptions{},
+		func(podGroup *scheduling.PodGroup) { read.PodGroups = append(read.PodGroups, podGroup) })
+}
+
+func (r *Reader) priorities(ctx context.Context, read *Cluster) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.kube.SchedulingV1().PriorityClasses().List(ctx, options)
+	}
+	return each(ctx, list, metav1.ListOptions{},
+		func(class *schedulingv1.PriorityClass) { read.Priorities = append(read.Priorities, class) })
+}
+
+// Events returns the events of a namespace. The error says which role to ask for, if it is a matter of rights.
+func (r *Reader) Events(ctx context.Context, namespace string) (events []*corev1.Event, err error) {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.kube.CoreV1().Events(namespace).List(ctx, options)
+	}
+	err = each(ctx, list, metav1.ListOptions{}, func(event *corev1.Event) { events = append(events, event) })
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w; ask for ClusterRole %s", err, ViewerRole)
+	}
+	return events, err
+}
+
+func (r *Reader) workloads(ctx context.Context, reading *reading, namespace string) error {
+	for _, kind := range inventory.WorkloadKinds {
+		mapping, err := r.mapper.RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			continue // Packtree's parts are installed one by one: what is not there has made no gang.
+		}
+		if err != nil {
+			return fmt.Errorf("asking for the version of %s: %w", kind, err)
+		}
+		if err := reading.optional(mapping.Resource.Resource,
+			r.list(ctx, reading.read, mapping.Resource, namespace)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) list(
+	ctx context.Context, read *Cluster, resource schema.GroupVersionResource, namespace string,
+) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
+	}
+	return each(ctx, list, metav1.ListOptions{},
+		func(object *unstructured.Unstructured) { read.Workloads = append(read.Workloads, object) })
+}
+
+// each lists page by page.
+func each[T runtime.Object](
+	ctx context.Context, list pager.ListPageFunc, options metav1.ListOptions, take func(T),
+) error {
+	pages := pager.New(list)
+	pages.PageSize = pageSize
+	return pages.EachListItem(ctx, options, func(object runtime.Object) error {
+		item, ok := object.(T)
+		if !ok {
+			return fmt.Errorf("the API server lists %T among %T", object, item)
+		}
+		take(item)
+		return nil
+	})
+}

@@ -1,0 +1,121 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+)
+
+// Node is a node with all that it has.
+type Node struct {
+	Name     string `json:"name"`
+	Cordoned bool   `json:"cordoned,omitempty"`
+	NotReady bool   `json:"notReady,omitempty"`
+	// Taints are written as by kubectl, key=value:effect, without the one of a cordon.
+	Taints []string `json:"taints,omitempty"`
+	// Resources has those that the node has something of.
+	Resources map[string]Stock `json:"resources"`
+}
+
+// Stock is how much of a resource of a node is used.
+type Stock struct {
+	Used  float64 `json:"used"`
+	Total float64 `json:"total"`
+}
+
+// Pod is a pod that uses a node or waits for one.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Node is empty while the pod waits.
+	Node string `json:"node,omitempty"`
+	// Gang is the PodGroup in the same namespace, and SubGroup its leaf; both are empty for pods without a gang.
+	Gang     string `json:"gang,omitempty"`
+	SubGroup string `json:"subGroup,omitempty"`
+	// Amount is what the pod requests of the resource of the overview.
+	Amount float64 `json:"amount"`
+	// Scheduler is the one that the pod names, where it is in no gang.
+	Scheduler string `json:"scheduler,omitempty"`
+	// Gated pods wait for their scheduling gates, Leaving ones are being deleted.
+	Gated   bool `json:"gated,omitempty"`
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+func nodesOf(cluster *inventory.Inventory) []Node {
+	used := map[string]corev1.ResourceList{}
+	for _, pod := range inventory.Standing(cluster.Pods) {
+		sum := used[pod.Spec.NodeName]
+		if sum == nil {
+			sum = corev1.ResourceList{}
+			used[pod.Spec.NodeName] = sum
+		}
+		for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+			total := sum[name]
+			total.Add(amount)
+			sum[name] = total
+		}
+	}
+	result := make([]Node, 0, len(cluster.Nodes))
+	for _, node := range cluster.Nodes {
+		result = append(result, nodeOf(node, used[node.Name]))
+	}
+	slices.SortFunc(result, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+	return result
+}
+
+func nodeOf(node *corev1.Node, used corev1.ResourceList) Node {
+	seen := Node{
+		Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !nodes.Ready(node),
+		Resources: map[string]Stock{},
+	}
+	for i := range node.Spec.Taints {
+		if taint := &node.Spec.Taints[i]; taint.Key != corev1.TaintNodeUnschedulable {
+			seen.Taints = append(seen.Taints, taint.ToString())
+		}
+	}
+	for name, amount := range node.Status.Allocatable {
+		if name == corev1.ResourcePods || amount.IsZero() {
+			continue
+		}
+		there := used[name]
+		seen.Resources[string(name)] = Stock{Used: there.AsApproximateFloat64(), Total: amount.AsApproximateFloat64()}
+	}
+	return seen
+}
+
+func pods(cluster *inventory.Inventory, resource corev1.ResourceName, asked Question) []Pod {
+	result := make([]Pod, 0, len(cluster.Pods))
+	for _, pod := range cluster.Pods {
+		over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if key, _ := gang.KeyOf(pod); over || !asked.shows(key) {
+			continue
+		}
+		result = append(result, podOf(pod, resource))
+	}
+	slices.SortFunc(result, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return result
+}
+
+func podOf(pod *corev1.Pod, resource corev1.ResourceName) Pod {
+	key, member := gang.KeyOf(pod)
+	requested := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[resource]
+	seen := Pod{
+		Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Gang: key.Name,
+		Amount: requested.AsApproximateFloat64(),
+		Gated:  len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == "", Leaving: pod.DeletionTimestamp != nil,
+	}
+	if member {
+		seen.SubGroup = gang.LeafOf(pod)
+	} else {
+		seen.Scheduler = pod.Spec.SchedulerName
+	}
+	return seen
+}

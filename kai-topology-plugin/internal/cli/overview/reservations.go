@@ -1,0 +1,71 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Reservation is room on nodes that others have to leave to a gang that waits.
+type Reservation struct {
+	Namespace string `json:"namespace"`
+	// Gang is the name of the PodGroup.
+	Gang   string                       `json:"gang"`
+	Reason scheduling.ReservationReason `json:"reason"`
+	// Nodes has a node once for each pod that will go there.
+	Nodes []string `json:"nodes,omitempty"`
+	// Until is when the room is given back unless pods leave it before; nil if there is no such time.
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// Text says what is kept, and why.
+func (r *Reservation) Text() string {
+	why := "which others leave for it"
+	if r.Reason == scheduling.ReservationOvertaken {
+		why = "because other gangs have overtaken it"
+		if r.Until != nil {
+			why += ", until " + r.Until.UTC().Format(time.RFC3339)
+		}
+	}
+	pods := "1 pod"
+	if len(r.Nodes) > 1 {
+		pods = fmt.Sprintf("%d pods", len(r.Nodes))
+	}
+	return fmt.Sprintf("room for %s on %s, %s", pods, NodeNames(r.Nodes), why)
+}
+
+// namedNodes is how many nodes are named before the rest is counted.
+const namedNodes = 4
+
+// NodeNames names some nodes, and counts those that are too many to be named.
+func NodeNames(names []string) string {
+	if len(names) <= namedNodes+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
+}
+
+// reservations lists those that the statuses of PodGroups list, by gang. What is kept for others is shown whoever
+// asks: it is why room that looks free is not.
+func reservations(read *inventory.Inventory) (kept []Reservation) {
+	for _, podGroup := range read.PodGroups {
+		key := gang.KeyOfPodGroup(podGroup)
+		for _, room := range podGroup.Status.Reservations {
+			kept = append(kept, Reservation{
+				Namespace: key.Namespace, Gang: key.Name, Reason: room.Reason, Nodes: room.Nodes, Until: room.Until,
+			})
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b Reservation) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Gang, b.Gang))
+	})
+	return kept
+}

@@ -1,0 +1,165 @@
+package gangstate
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+)
+
+// Seen is the cluster as it is once a decision was made.
+type Seen interface {
+	// Version returns the version of a gang; false if it has no PodGroup.
+	Version(key gang.Key) (Version, bool)
+	// Pod returns a pod as it is now; nil if it is gone.
+	Pod(pod *corev1.Pod) *corev1.Pod
+	// Shows reports whether a node, as it was when the gang was decided, shows a pod, be it on its way out.
+	Shows(node string, pod types.UID) (bool, error)
+	// Displaces reports whether pods that come to a node leave no room there for a pod that had some.
+	Displaces(node string, coming []*corev1.Pod, seat *corev1.Pod) (bool, error)
+}
+
+// Taker is who goes to nodes on which seats may be held.
+type Taker struct {
+	// Name is what events call it.
+	Name string
+	// Gang is the zero key for a pod without one.
+	Gang     gang.Key
+	Priority int32
+}
+
+// Confirm looks once more at what an open plan was made of. Whoever changes some of it from now on breaks the plan, and
+// who did so since the gang was read, at the given version, could not know of it. It returns what has changed, and
+// breaks the plan then; otherwise seats of less important gangs that have no room beside the pods of the plan are given
+// up.
+func (s *State) Confirm(
+	asked *gang.Gang, version Version, placements []Placement, seen Seen,
+) (changed string, effects Effects) {
+	changed = s.Overtaken(asked, version, seen)
+	if changed == "" {
+		coming := map[string][]*corev1.Pod{}
+		for _, placement := range placements {
+			coming[placement.Node] = append(coming[placement.Node], placement.Pod)
+		}
+		taker := Taker{Name: "PodGroup " + asked.Key().String(), Gang: asked.Key(), Priority: asked.Priority()}
+		var err error
+		if changed, effects, err = s.Respect(taker, coming, seen); err != nil {
+			changed = err.Error()
+		}
+	}
+	if changed != "" {
+		effects = s.Break(asked.Key(), GangChanged, changed)
+	}
+	return changed, effects
+}
+
+// Overtaken says what of a gang has changed since it was read, at the given version; empty if nothing has.
+func (s *State) Overtaken(asked *gang.Gang, version Version, seen Seen) string {
+	now, there := seen.Version(asked.Key())
+	if !there {
+		return "planned anew, since its PodGroup was changed meanwhile"
+	}
+	if changed := version.ChangedTo(now); changed != "" {
+		return fmt.Sprintf("planned anew, since %s meanwhile", changed)
+	}
+	held := s.NodeOf(asked.Key())
+	for _, pod := range asked.Standing {
+		if now := seen.Pod(pod); now == nil || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
+			return fmt.Sprintf("planned anew, since pod %s lost its node meanwhile", pod.Name)
+		}
+	}
+	for _, pod := range s.AssumedPods(asked.Key()) {
+		if slices.ContainsFunc(asked.Pending, func(pending *corev1.Pod) bool { return pending.UID == pod.UID }) {
+			return fmt.Sprintf("planned anew, since pod %s came from another gang meanwhile", pod.Name)
+		}
+	}
+	for _, pod := range asked.Pending {
+		if now := seen.Pod(pod); now == nil || now != pod && (!SameMember(pod, now) || AsksElse(pod, now)) {
+			return fmt.Sprintf("planned anew, since pod %s was changed meanwhile", pod.Name)
+		}
+	}
+	return ""
+}
+
+// Respect gives up the seats of less important gangs that have no room beside pods which come to nodes, given by the
+// names of these. Where pods would take the room of other seats, these came to be after the nodes were looked at: what
+// changed is said then, and no seat is given up.
+func (s *State) Respect(
+	by Taker, coming map[string][]*corev1.Pod, seen Seen,
+) (changed string, effects Effects, err error) {
+	var taken []*corev1.Pod
+	for node, pods := range coming {
+		unheard, err := s.unheard(node, seen)
+		if err != nil {
+			return "", Effects{}, err
+		}
+		if unheard {
+			return fmt.Sprintf("planned anew, since a pod left node %s meanwhile", node), Effects{}, nil
+		}
+		for _, seat := range s.seatsOn(node, by.Gang) {
+			displaced, err := seen.Displaces(node, pods, seat)
+			switch {
+			case err != nil:
+				return "", Effects{}, err
+			case displaced && kubeframework.Priority(seat) >= by.Priority:
+				return fmt.Sprintf("planned anew, since room on node %s is held for the successor of pod %s",
+					node, seat.Name), Effects{}, nil
+			case displaced:
+				taken = append(taken, seat)
+			}
+		}
+	}
+	for _, seat := range taken {
+		s.seatTaken(&effects, seat, by.Name)
+	}
+	return "", effects, nil
+}
+
+// unheard reports whether a pod stands on a node, as far as word has come, or has been put there, that the node does
+// not show: it may have left, and nobody holds its seat yet. Word that it was bound may still be under way, too.
+func (s *State) unheard(node string, seen Seen) (bool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for pod := range s.standing[node] {
+		if shown, err := seen.Shows(node, pod); !shown || err != nil {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// seatsOn returns the pods whose successors have a seat on a node, but for those of a gang, which may be the zero key.
+// Seats whose successors are on their way there are not among them.
+func (s *State) seatsOn(node string, except gang.Key) (pods []*corev1.Pod) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, r := range s.holding {
+		if r.key == except {
+			continue
+		}
+		claimed := r.claimed()
+		for _, seat := range r.seats() {
+			if seat.placement().Node == node && !claimed.Has(seat) {
+				pods = append(pods, seat.placement().Pod)
+			}
+		}
+	}
+	return pods
+}
+
+// seatTaken gives up the seat of a pod's successor, whose room somebody of higher priority got, who is named.
+func (s *State) seatTaken(e *Effects, pod *corev1.Pod, by string) {
+	key, _ := gang.KeyOf(pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, first := s.record(key), len(e.Seats)
+	r.drop(e, SeatTaken, func(v *reservation) bool { return v.isSeat() && v.placement().Pod.UID == pod.UID })
+	for i := range e.Seats[first:] {
+		e.Seats[first+i].By = by
+	}
+	s.tidy(r)
+}

@@ -1,0 +1,32 @@
+package gangstate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// The events of a test, each by a name of its own.
+
+func (s *State) added(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(nil, pod, now) }
+
+func (s *State) deleted(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(pod, nil, now) }
+
+func (s *State) groupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {
+	return s.PodGroupChanged(podGroup, nil, now)
+}
+
+func (s *State) nodeSeen(node *corev1.Node) Effects { return s.NodeChanged(node.Name, node) }
+
+func (s *State) nodeGone(name string) Effects { return s.NodeChanged(name, nil) }
+
+// moveSeats returns the seats of a move, and until when the first of them is held.
+func (s *State) moveSeats(key gang.Key) ([]Placement, time.Time) {
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	move := s.MoveOf(podGroup)
+	return move.Seats, move.Until
+}

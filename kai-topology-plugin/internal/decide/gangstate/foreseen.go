@@ -1,0 +1,95 @@
+package gangstate
+
+import (
+	"cmp"
+	"time"
+
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+)
+
+// Foresee records that a gang has its nodes, and the room that it needs for its further pods and for those that follow
+// it, without an end, in place of what was kept before. Priority is that of the gang: whoever is above it may take the
+// room.
+func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.redeem(leader, nil)
+	r := s.record(leader)
+	r.foresee(priority, rooms, func(gang.Key) time.Time { return time.Time{} })
+	s.tidy(r)
+}
+
+// foresee keeps room for pods that are yet to be made, in place of what was kept for such. Until says when that for a
+// gang is given back.
+func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
+	r.release(func(v *reservation) bool { return v.purpose == foreseen })
+	for key, room := range rooms {
+		var placements []Placement
+		for node, pods := range room {
+			for _, pod := range pods {
+				placements = append(placements, Placement{Pod: pod, Node: node})
+			}
+		}
+		r.keep(&reservation{purpose: foreseen, of: key, priority: int64(priority), until: until(key)}, placements...)
+	}
+}
+
+// redeem forgets the room that is kept for the pods of a gang that are planned now, and reports whether any of it is
+// free for others. Of the room for further pods of a gang that which is not needed yet stays.
+func (s *State) redeem(key gang.Key, placements []Placement) (free bool) {
+	for _, r := range s.holding {
+		r.release(func(v *reservation) bool {
+			switch {
+			case v.of != key || v.purpose != foreseen:
+				return false
+			case r.key != key:
+				free = true
+				return true
+			}
+			for _, placement := range placements {
+				if !v.leave(placement.Node, gang.LeafOf(placement.Pod)) {
+					free = v.leave("", gang.LeafOf(placement.Pod)) || free
+				}
+			}
+			return len(v.pods) == 0
+		})
+		s.tidy(r)
+	}
+	return free
+}
+
+// leave takes a pod of a leaf out of the room on a node, or on the first one that has any if none is named, and
+// reports whether there was one.
+func (v *reservation) leave(node, leaf string) bool {
+	var found *Placement
+	for _, placement := range v.pods {
+		if gang.LeafOf(placement.Pod) != leaf || node != "" && placement.Node != node {
+			continue
+		}
+		if found == nil || placement.before(*found) {
+			found = &placement
+		}
+	}
+	if found != nil {
+		delete(v.pods, found.Pod.UID)
+	}
+	return found != nil
+}
+
+func (p Placement) before(other Placement) bool {
+	return cmp.Or(cmp.Compare(p.Node, other.Node), cmp.Compare(p.Pod.UID, other.Pod.UID)) < 0
+}
+
+// forgetForeseen gives back the room that is kept for pods of a gang, and of all that follow it, that are yet to be
+// made.
+func (s *State) forgetForeseen(e *Effects, key gang.Key) {
+	dropped := false
+	for _, r := range s.holding {
+		over := func(v *reservation) bool { return v.purpose == foreseen && (v.of == key || r.key == key) }
+		dropped = r.release(over) || dropped
+	}
+	if dropped {
+		s.givenBack(e, key)
+	}
+}

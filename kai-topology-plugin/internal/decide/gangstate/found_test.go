@@ -1,0 +1,560 @@
+package gangstate
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// What histories of a million steps have found, each as short as it can be.
+
+// groupOf is the PodGroup of gang mine, which needs so many pods.
+func groupOf(needs int32) *scheduling.PodGroup {
+	return &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mine.Namespace, Name: mine.Name, Generation: 1, UID: "group"},
+		Spec:       scheduling.PodGroupSpec{MinMember: ptr.To(needs)},
+	}
+}
+
+func memberPod(name, node string) *corev1.Pod {
+	member := pod(name)
+	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+	member.Spec.NodeName = node
+	return member
+}
+
+// known is a state that knows gang mine, which needs so many pods, and these pods of it.
+func known(needs int32, pods ...*corev1.Pod) *State {
+	state := New(anyone)
+	state.Opened(start)
+	state.PodGroupChanged(nil, groupOf(needs), start)
+	for _, pod := range pods {
+		state.added(pod, start)
+	}
+	return state
+}
+
+var claimed = Claim{Rank: gang.Rank{Gang: mine, Since: start}, Scarce: []string{"gpu"}}
+
+func TestAPodGroupIsDeletedWhileItsGangWaits(t *testing.T) {
+	state := known(2, memberPod("a", "n1"), memberPod("b", ""))
+	tried(state, claimed, 0)
+	state.groupDeleted(groupOf(2), start) // It looks at all gangs that wait.
+	if state.View(mine).Waits {
+		t.Error("a gang without a PodGroup waits")
+	}
+}
+
+func TestNobodyWaitsForAGangThatStands(t *testing.T) {
+	for name, event := range map[string]func(*State){
+		"a binding that seemed to have failed was made": func(s *State) {
+			s.PodChanged(memberPod("b", ""), memberPod("b", "n2"), start)
+		},
+		"it needs less": func(s *State) {
+			fewer := groupOf(1)
+			fewer.Generation = 2
+			s.PodGroupChanged(groupOf(2), fewer, start)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
+			tried(state, claimed, 0)
+			event(state)
+			if state.View(mine).Waits {
+				t.Error("others wait for a gang that has what it needs")
+			}
+		})
+	}
+}
+
+func TestNobodyWaitsForAGangThatWasDecidedBeforeItGotWhatItNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		event func(*State)
+		waits bool
+	}{
+		"nothing happens meanwhile": {event: func(*State) {}, waits: true},
+		"it needs less": {event: func(s *State) {
+			fewer := groupOf(1)
+			fewer.Generation = 2
+			s.PodGroupChanged(groupOf(2), fewer, start)
+		}},
+		"its PodGroup is deleted": {event: func(s *State) { s.groupDeleted(groupOf(2), start) }},
+		"somebody else binds what was missing": {event: func(s *State) {
+			s.PodChanged(memberPod("b", ""), memberPod("b", "n2"), start)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
+			began := state.Now()
+			c.event(state)
+			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, began)
+			if state.View(mine).Waits != c.waits {
+				t.Errorf("that others wait for the gang is %t", !c.waits)
+			}
+		})
+	}
+}
+
+func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
+	state := known(1, memberPod("a", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	if reply, _ := state.Ask(mine, version(1), "late"); reply.Wait == "" {
+		t.Fatalf("a pod that the plan does not know gets %+v", reply)
+	}
+	late := memberPod("late", "")
+	if diff := cmp.Diff([]string{"late"}, names(state.added(late, start).Activate)); diff != "" {
+		t.Errorf("who is woken when word comes (-want +got):\n%s", diff)
+	}
+	if again := state.added(late, start).Activate; len(again) > 0 {
+		t.Errorf("%v are woken once more", names(again))
+	}
+}
+
+func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
+	state := known(1, memberPod("a", ""), memberPod("b", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"},
+		Placement{Pod: memberPod("b", ""), Node: "n2"})
+	if reply, _ := state.Ask(mine, version(1), "a"); reply.Yields {
+		t.Error("a gang yields before it has what it needs")
+	}
+	state.on(mine, "a", "n1")
+	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
+		t.Fatal("the gang cannot be let go")
+	}
+	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n2" || !reply.Yields {
+		t.Errorf("a further pod gets %+v", reply)
+	}
+}
+
+func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
+	state := known(1, memberPod("a", "n0"), memberPod("b", ""), memberPod("c", ""))
+	state.open(mine, 1, true, Placement{Pod: memberPod("b", ""), Node: "n1"},
+		Placement{Pod: memberPod("c", ""), Node: "n2"})
+	state.on(mine, "b", "n1")
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
+		t.Fatal("a further pod may not go")
+	}
+	state.Unassumed(mine, "b", start)
+	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n1" || reply.Yields {
+		t.Errorf("a pod whose binding failed gets %+v", reply)
+	}
+}
+
+func TestAPlanThatCountsOnASeatIsBrokenWithIt(t *testing.T) {
+	for name, lost := range map[string]func(*State) Effects{
+		"its node goes":   func(s *State) Effects { return s.nodeGone("n1") },
+		"its time is out": func(s *State) Effects { return s.Tick(start.Add(SeatLife)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := released(t)
+			state.Unassumed(mine, "a", start)
+			state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
+			state.on(mine, "c", "n3")
+			if back := rejected(lost(state)); !slices.Contains(back, "c") {
+				t.Errorf("those who come back are %v", back)
+			}
+		})
+	}
+}
+
+func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
+	b := memberPod("b", "")
+	asked := &gang.Gang{PodGroup: groupOf(2), Tree: needing(2), Pending: []*corev1.Pod{b}}
+	for name, end := range map[string]func(*State) Effects{
+		"it has no place": func(s *State) Effects {
+			_, effects := s.Refused(asked, version(1), b, &solve.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
+			return effects
+		},
+		"it has another place": func(s *State) Effects {
+			given := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n9"}}
+			return s.Planned(asked, version(1), b, given, []Placement{{Pod: b, Node: "n9"}}, start)
+		},
+		"it is deleted": func(s *State) Effects { return s.deleted(b, start) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", "n0"), b)
+			group := groupOf(1)
+			group.Name = other.Name
+			state.PodGroupChanged(nil, group, start)
+			waiting := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{pod("x")}}
+			state.Refused(waiting, version(1), pod("x"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+			state.open(mine, 1, false, Placement{Pod: b, Node: "n1"})
+			if woken := names(state.NodeRefused(mine, version(1), b, "no").Activate); slices.Contains(woken, "x") {
+				t.Fatalf("woken before the gang is looked at anew: %v", woken)
+			}
+			state.added(memberPod("late", ""), start) // Its answer is dropped.
+			if woken := names(end(state).Activate); !slices.Contains(woken, "x") {
+				t.Errorf("woken are %v", woken)
+			}
+		})
+	}
+}
+
+func TestAPlanThatCountsOnAPodThatLeavesIsBroken(t *testing.T) {
+	state := known(3, memberPod("a", "n0"), memberPod("b", ""), memberPod("c", ""))
+	state.change(mine, func(r *record, _ *Effects) {
+		r.open(version(1), needing(3), false,
+			[]Placement{{Pod: memberPod("b", ""), Node: "n1"}, {Pod: memberPod("c", ""), Node: "n2"}})
+	})
+	state.on(mine, "b", "n1")
+	going := memberPod("a", "n0")
+	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: start}, []string{"example.com/kept"}
+	effects := state.PodChanged(memberPod("a", "n0"), going, start)
+	if diff := cmp.Diff([]types.UID{"b"}, rejected(effects)); diff != "" {
+		t.Errorf("who comes back (-want +got):\n%s", diff)
+	}
+	if held := reservedNames(state, other); len(held) > 0 {
+		t.Errorf("room is kept for a plan that cannot be: %v", held)
+	}
+}
+
+func TestAPlanThatCountsOnAPodWhoseBindingFailsIsBroken(t *testing.T) {
+	state := released(t)
+	state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
+	state.on(mine, "c", "n3")
+	state.Misplaced(mine, "a", nil)
+	effects := state.Unassumed(mine, "a", start)
+	if !slices.Contains(brokenBy(effects), mine) {
+		t.Errorf("the plan stands: %+v", effects)
+	}
+	if diff := cmp.Diff([]types.UID{"c"}, rejected(effects)); diff != "" {
+		t.Errorf("who comes back (-want +got):\n%s", diff)
+	}
+}
+
+func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
+	state := known(1, memberPod("a", "n1"), memberPod("b", ""))
+	b := memberPod("b", "")
+	asked := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}
+	state.Refused(asked, version(1), b, &solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"},
+		state.Now())
+	state.open(other, 1, false, Placement{Pod: pod("x"), Node: "n2"})
+	if woken := names(state.Break(other, "", "test").Activate); !slices.Contains(woken, "b") {
+		t.Errorf("woken are %v", woken)
+	}
+}
+
+func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
+	// The binding was made, and the answer came too late.
+	fails := func(s *State) { s.Unassumed(mine, "a", start) }
+	shows := func(s *State) { s.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start) }
+	for name, events := range map[string][]func(*State){
+		"it fails, and then the pod is shown": {fails, shows},
+		"the pod is shown, and then it fails": {shows, fails},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(1, memberPod("a", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+			state.on(mine, "a", "n1")
+			if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
+				t.Fatal("the gang cannot be let go")
+			}
+			for _, event := range events {
+				event(state)
+			}
+			if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
+				t.Errorf("reserved while the pod may be in no cache (-want +got):\n%s", diff)
+			}
+			state.Tick(start.Add(cacheLag))
+			if got := reservedNames(state, other); len(got) > 0 {
+				t.Errorf("reserved for a pod that stands: %v", got)
+			}
+		})
+	}
+}
+
+// Whoever opens room activates the pods that ask for gangs which have no place. The one for which a gang is being
+// decided is not among them yet.
+func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
+	for name, open := range map[string]func(*State){
+		"by a broken plan": func(s *State) { s.groupDeleted(otherGroup(), start) },
+		"not before":       nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			asks := memberPod("a", "")
+			state := known(1, asks)
+			other := memberPod("b", "")
+			other.Annotations = map[string]string{scheduling.AnnotationPodGroupName: otherGroup().Name}
+			state.PodGroupChanged(nil, otherGroup(), start)
+			state.added(other, start)
+			planned, held := gang.AssembleFor(anyone, otherGroup(), []*corev1.Pod{other}, state.levels)
+			if held != nil {
+				t.Fatal(held)
+			}
+			state.Planned(planned, version(1), other,
+				&solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}},
+				[]Placement{{Pod: other, Node: "n1"}}, start)
+			began := state.Now()
+			if open != nil {
+				open(state)
+			}
+			_, effects := state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
+				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
+			if again := slices.Contains(effects.Activate, asks); again != (open != nil) {
+				t.Errorf("it asks again: %t", again)
+			}
+		})
+	}
+}
+
+func otherGroup() *scheduling.PodGroup {
+	group := groupOf(1)
+	group.Name, group.UID = "other", "other"
+	return group
+}
+
+func TestAPodThatSomebodyElseBindsIsNotOnTheNodeThatItWasPutOn(t *testing.T) {
+	for name, letGo := range map[string]bool{"while it waits": false, "while it is being bound": true} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, ownedPod("a", ""), ownedPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"}, Placement{Pod: ownedPod("b", ""), Node: "n2"})
+			state.Assumed(mine, ownedPod("a", "n1"))
+			if letGo {
+				state.Assumed(mine, ownedPod("b", "n2"))
+				if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
+					t.Fatalf("the gang may not go: %v", permission)
+				}
+			}
+			effects := state.PodChanged(ownedPod("a", ""), ownedPod("a", "n5"), start)
+			if got := names(state.StandingOn("n1")); len(got) > 0 {
+				t.Errorf("on n1 stand %v", got)
+			}
+			if got := names(state.StandingOn("n5")); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("on n5 stand %v", got)
+			}
+			if comesBack := slices.Contains(rejected(effects), "a"); comesBack == letGo {
+				t.Errorf("that it comes back from where it waits is %t", comesBack)
+			}
+			state.Unassumed(mine, "a", start)
+			state.deleted(ownedPod("a", "n5"), start)
+			if got := names(state.StandingOn("n1")); len(got) > 0 {
+				t.Errorf("once it is gone on n1 stand %v", got)
+			}
+		})
+	}
+}
+
+func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
+	moved, alone := memberPod("a", ""), memberPod("a", "")
+	moved.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "other"}
+	alone.Annotations = nil
+	for name, c := range map[string]struct {
+		now  *corev1.Pod
+		back func(*State)
+	}{
+		"but in another":  {moved, func(s *State) { s.Unassumed(other, "a", start) }},
+		"and in no other": {alone, func(s *State) { s.Unassumed(gang.Key{}, "a", start) }},
+		"and is gone":     {moved, func(s *State) { s.deleted(moved, start) }},
+		"and is bound": {alone, func(s *State) {
+			s.PodChanged(alone, gang.On("n1", alone), start)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", ""), memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.Assumed(mine, memberPod("a", "n1"))
+			effects := state.PodChanged(memberPod("a", ""), c.now, start)
+			if !slices.Contains(rejected(effects), "a") || effects.Again != sweepAfter {
+				t.Errorf("%+v", effects)
+			}
+			for range 2 { // It may not have been in the list of those that wait yet.
+				if again := state.Tick(start); !slices.Contains(rejected(again), "a") {
+					t.Errorf("a moment later: %+v", again)
+				}
+			}
+			c.back(state)
+			if over := state.Tick(start); len(over.Reject) > 0 {
+				t.Errorf("once it is back: %+v", over)
+			}
+		})
+	}
+}
+
+// boundFor is a state in which pod a is being bound to n1 for gang mine, which needs one pod. Pod left stood where a
+// seat is held now.
+func boundFor(t *testing.T, seat string) *State {
+	t.Helper()
+	left := ownedPod("left", seat)
+	state := known(1, left)
+	state.nodeSeen(nodeNamed(seat))
+	state.deleted(left, start)
+	state.added(ownedPod("a", ""), start)
+	state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"})
+	state.Assumed(mine, ownedPod("a", "n1"))
+	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
+		t.Fatalf("permission %v", permission)
+	}
+	return state
+}
+
+// ofOther returns a pod as it is in gang other.
+func ofOther(pod *corev1.Pod) *corev1.Pod {
+	return changed(pod, func(pod *corev1.Pod) { pod.Annotations[scheduling.AnnotationPodGroupName] = other.Name })
+}
+
+func TestAPodThatGetsIntoAnotherGangIsInTheRoomOfTheSeatOnItsNode(t *testing.T) {
+	for _, seat := range []string{"n1", "n2"} {
+		t.Run("the seat is on "+seat, func(t *testing.T) {
+			state := boundFor(t, seat)
+			effects := state.PodChanged(ownedPod("a", ""), ofOther(ownedPod("a", "")), start)
+			var want []SeatChange
+			if seat == "n1" {
+				want = []SeatChange{{Gang: mine, Pod: "left", Node: "n1", Ended: SeatFilled}}
+			}
+			if diff := cmp.Diff(want, effects.Seats); diff != "" {
+				t.Error(diff)
+			}
+			held := slices.ContainsFunc(state.known(mine).kept, (*reservation).isSeat)
+			if held != (seat == "n2") {
+				t.Errorf("a seat is held: %t", held)
+			}
+		})
+	}
+}
+
+func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
+	state := boundFor(t, "n1")
+	group := groupOf(2)
+	group.Name, group.UID = other.Name, "theirs"
+	state.PodGroupChanged(nil, group, start)
+	waits := ofOther(memberPod("waits", ""))
+	state.added(waits, start)
+	// Its new gang was planned before word of it came.
+	state.open(other, 1, false, Placement{Pod: waits, Node: "n3"}, Placement{Pod: ownedPod("a", ""), Node: "n4"})
+	effects := state.PodChanged(ownedPod("a", ""), ofOther(ownedPod("a", "")), start)
+	if len(effects.Broken) != 1 || effects.Broken[0].Gang != other {
+		t.Errorf("broken: %+v", effects.Broken)
+	}
+	if !slices.Contains(names(effects.Activate), "waits") {
+		t.Errorf("activated: %v", names(effects.Activate))
+	}
+	if diff := cmp.Diff(map[types.UID]string{"a": "n1"}, state.NodeOf(other)); diff != "" {
+		t.Error(diff)
+	}
+	if len(state.NodeOf(mine)) > 0 || !slices.Equal(names(state.StandingOn("n1")), []string{"a"}) {
+		t.Errorf("on their way for its old gang: %v; on n1: %v", state.NodeOf(mine), names(state.StandingOn("n1")))
+	}
+
+	state.Unassumed(other, "a", start)
+	if kept := names(state.reserved(mine, 0)["n1"]); !slices.Equal(kept, []string{"a"}) {
+		t.Errorf("once its binding has failed room on n1 is kept for %v", kept)
+	}
+}
+
+func TestAPodThatIsBeingBoundAndGetsIntoNoGangIsForgotten(t *testing.T) {
+	state := boundFor(t, "n1")
+	alone := changed(ownedPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
+	state.PodChanged(ownedPod("a", ""), alone, start)
+	if len(state.NodeOf(mine)) > 0 || len(state.StandingOn("n1")) > 0 {
+		t.Errorf("on their way: %v; on n1: %v", state.NodeOf(mine), names(state.StandingOn("n1")))
+	}
+}
+
+func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
+	alone := changed(memberPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
+	for name, c := range map[string]struct {
+		key gang.Key
+		now *corev1.Pod
+	}{
+		"another":  {other, ofOther(memberPod("a", ""))},
+		"no other": {gang.Key{}, alone},
+	} {
+		t.Run("in "+name, func(t *testing.T) {
+			state := known(2, memberPod("a", ""), memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.Assumed(mine, memberPod("a", "n1"))
+			state.Assumed(mine, memberPod("b", "n2"))
+			if back := rejected(state.Unassumed(c.key, "a", start)); !slices.Equal(back, []types.UID{"b"}) {
+				t.Errorf("with it came back %v", back)
+			}
+			state.Unassumed(mine, "b", start)
+			state.PodChanged(memberPod("a", ""), c.now, start)
+			if later := state.Tick(start); len(later.Reject) > 0 || len(state.NodeOf(mine)) > 0 {
+				t.Errorf("afterwards: %+v, on their way %v", later, state.NodeOf(mine))
+			}
+		})
+	}
+}
+
+func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
+	state := known(1, memberPod("a", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	state.Assumed(mine, memberPod("a", "n1"))
+	state.Permit(mine, "a", version(1), "")
+	state.Unassumed(mine, "a", start)
+	if seats := state.reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
+		t.Fatalf("kept on n1: %v", seats)
+	}
+	asker := memberPod("z", "")
+	asker.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "other"}
+	state.TurnAway(asker)
+	effects := state.NodeRefused(mine, version(1), memberPod("a", ""), "the node is too small now")
+	if got := names(effects.Activate); !slices.Equal(got, []string{"a", "z"}) {
+		t.Errorf("those that ask again: %v", got)
+	}
+	openings := state.openings
+	state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{memberPod("a", "")}}, version(1),
+		memberPod("a", ""), &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, state.Now())
+	if state.openings == openings {
+		t.Error("nobody who has no place hears that the room is free")
+	}
+}
+
+func TestPodsThatWereTurnedDownAskAgainOnceTheirGangIsComplete(t *testing.T) {
+	state := known(2, memberPod("a", ""), memberPod("b", ""))
+	more := groupOf(3)
+	more.Generation = 2
+	if effects := state.PodGroupChanged(groupOf(2), more, start); len(effects.Activate) > 0 {
+		t.Errorf("of 2 pods of 3 ask again %v", names(effects.Activate))
+	}
+	if got := names(state.added(memberPod("c", "n1"), start).Activate); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("those that ask again: %v", got)
+	}
+	if got := names(state.added(memberPod("d", "n2"), start).Activate); len(got) > 0 {
+		t.Errorf("those that ask once more: %v", got)
+	}
+}
+
+func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
+	state := known(2, memberPod("a", ""))
+	state.deleted(memberPod("a", ""), start)
+	if reason, _ := state.Queued(mine, memberPod("a", ""), start); reason == "" {
+		t.Fatal("it is not held")
+	}
+	state.Forgotten(mine, "a")
+	state.groupDeleted(groupOf(2), start)
+	if len(state.gangs) > 0 {
+		t.Errorf("%d gangs are remembered", len(state.gangs))
+	}
+}
+
+// Word of the moves of a pod comes late: it is on its way for one gang, and had a seat in the other, when it is in that
+// again.
+func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
+	state := known(1, memberPod("a", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	state.Assumed(mine, memberPod("a", "n1"))
+	state.Permit(mine, "a", version(1), "")
+	state.Unassumed(mine, "a", start)
+	state.PodGroupChanged(nil, otherGroup(), start)
+	state.open(other, 1, false, Placement{Pod: ofOther(memberPod("a", "")), Node: "n2"})
+	state.Assumed(other, ofOther(memberPod("a", "n2")))
+	state.Permit(other, "a", version(1), "")
+	state.PodChanged(ofOther(memberPod("a", "")), memberPod("a", ""), start)
+	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {
+		t.Errorf("room is kept for a pod that is on its way elsewhere: %v", got)
+	}
+	if diff := cmp.Diff(map[types.UID]string{"a": "n2"}, state.NodeOf(mine)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,259 @@
+package gangstate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/repairpolicy"
+)
+
+// Repair is what is done about pods that a gang has lost. The zero value is nothing.
+type Repair struct {
+	// Reason is that of scheduling.ConditionRepairPlanned, and Message a sentence.
+	Reason, Message string
+}
+
+// MoveHold is for how long seats that pods are to move to are held beyond the moment in which the last of them
+// leaves: as long as other seats of the gang, and a minute at least.
+func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
+	return max(holdOf(podGroup), SeatHold)
+}
+
+// Move is what is moved of a gang: where pods of it are to go, those that stand and those that it has lost.
+type Move struct {
+	// Seats are held, or are to be, by node, the first of them until Until.
+	Seats []Placement
+	Until time.Time
+	// Began is the state of things when the move was decided.
+	Began Moment
+	Progress
+}
+
+// Step is how far a move has come.
+type Step int
+
+const (
+	// MoveTold: there is none, or it is that of an earlier process, of which no more is known than the seats.
+	MoveTold Step = iota
+	// MoveHeld: its seats are held, and no pod has been evicted.
+	MoveHeld
+	// MoveEvicts: pods that are to leave are being evicted.
+	MoveEvicts
+	// MoveMade: all of them have been.
+	MoveMade
+)
+
+// Progress is how far the move of the gang of a PodGroup has come.
+type Progress struct {
+	Step Step
+	// What says what moves, Leaving are the pods that are to be evicted, and Planned is how many seats the move has.
+	What    string
+	Leaving []*corev1.Pod
+	Planned int
+	// Evicted counts the pods that were evicted.
+	Evicted int
+	// Rest is until when the gang is left alone.
+	Rest Respite
+
+	podGroup types.UID
+}
+
+// Respite is until when a gang is left alone, unless its policy changes.
+type Respite struct {
+	Until time.Time
+	Of    repairpolicy.Policy
+}
+
+// Rests reports whether a gang of some policy is left alone.
+func (r Respite) Rests(policy repairpolicy.Policy, now time.Time) bool {
+	return r.Of == policy && now.Before(r.Until)
+}
+
+// Decided is for a move whose seats are held as they were decided, or are to be.
+func (p Progress) Decided(what string, leaving []*corev1.Pod, seats int) Progress {
+	p.What, p.Leaving, p.Planned, p.Step = what, leaving, seats, max(p.Step, MoveHeld)
+	return p
+}
+
+// Evicts is for a move of which the status tells: the pods may leave.
+func (p Progress) Evicts() Progress {
+	p.Step = max(p.Step, MoveEvicts)
+	return p
+}
+
+// Moved is for one more pod that was evicted.
+func (p Progress) Moved() Progress {
+	p.Evicted++
+	return p
+}
+
+// Made is for a move of which all pods were evicted. The gang need not be left alone any more.
+func (p Progress) Made() Progress {
+	p.Step, p.Rest = MoveMade, Respite{}
+	return p
+}
+
+// Over is for a move that has ended.
+func (p Progress) Over() Progress { return Progress{Rest: p.Rest, podGroup: p.podGroup} }
+
+// Rested leaves the gang alone for some time.
+func (p Progress) Rested(rest Respite) Progress {
+	p.Rest = rest
+	return p
+}
+
+// MoveOf returns the move of the gang of a PodGroup. One that has lost its seats before pods were evicted is none.
+func (s *State) MoveOf(podGroup *scheduling.PodGroup) (move Move) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r := s.known(keyOf(podGroup))
+	for _, seat := range r.room((*reservation).isMoving) {
+		move.Seats = append(move.Seats, seat.placement())
+		if move.Until.IsZero() || seat.until.Before(move.Until) {
+			move.Until = seat.until
+		}
+	}
+	slices.SortFunc(move.Seats, func(a, b Placement) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	if r.isOf(podGroup.UID) {
+		move.Progress = r.progress
+	}
+	if len(move.Seats) == 0 && move.Step != MoveEvicts {
+		move.Progress = move.Over()
+	}
+	move.podGroup = podGroup.UID
+	return move
+}
+
+// isOf reports whether the gang has the PodGroup of some UID.
+func (r *record) isOf(podGroup types.UID) bool {
+	return r.podGroup != nil && r.podGroup.UID == podGroup
+}
+
+// HoldMove holds the seats of a move in place of those that were held for one of the gang before. It does nothing for
+// a gang without a PodGroup. Whoever decided it has seen to it that nobody has left of those who are StandingOn its
+// nodes.
+func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		if r.podGroup == nil {
+			return
+		}
+		s.dropMove(e, r)
+		r.progress = move.Progress
+		for _, one := range move.Seats {
+			if !s.takes(one.Node, one.Pod) || s.vacatedSince(move.Began, one.Node) {
+				continue // Since it was decided. It is decided anew when it turns out that seats are missing.
+			}
+			r.seat(e, Placement{Pod: one.Pod, Node: one.Node}, reservation{moves: true, until: move.Until})
+		}
+		e.again(move.Until.Sub(now))
+		e.writeStatus(key)
+	})
+}
+
+// Proceed records how far the move of a gang has come, unless the gang has another PodGroup by now.
+func (s *State) Proceed(key gang.Key, progress Progress) {
+	s.change(key, func(r *record, _ *Effects) {
+		if r.isOf(progress.podGroup) {
+			r.progress = progress
+		}
+	})
+}
+
+// StandingOn returns the pods that stand on a node, or have been put there, as far as word has come. If one of them has
+// left, its room is about to be held for its successor.
+func (s *State) StandingOn(node string) []*corev1.Pod {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.standing[node]))
+}
+
+// vacatedSince reports whether a pod has left a seat on a node since a decision began, which may have taken its room
+// for free.
+func (s *State) vacatedSince(began Moment, node string) bool {
+	for _, r := range s.holding {
+		for _, v := range r.kept {
+			if v.vacancy > began.vacancies && v.placement().Node == node {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dropMovesTo gives up the seats of moves of other gangs on a node on which somebody else has bound a pod of a gang:
+// the moves were decided without it, and are decided anew when it turns out that seats are missing.
+func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
+	for _, r := range s.holding {
+		if r != bound {
+			s.dropSeats(e, r, SeatTaken, func(seat *reservation) bool { return seat.moves && seat.on(node) })
+			s.tidy(r)
+		}
+	}
+}
+
+// ExtendMove holds the seats of a move for longer.
+func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		for _, seat := range r.room((*reservation).isMoving) {
+			seat.until = until
+			e.writeStatus(key)
+		}
+	})
+}
+
+// EndMove gives up the seats of a move.
+func (s *State) EndMove(key gang.Key) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		r.progress = r.progress.Over()
+		s.dropMove(e, r)
+	})
+}
+
+func (s *State) dropMove(e *Effects, r *record) {
+	s.dropSeats(e, r, SeatNotNeeded, (*reservation).isMoving)
+}
+
+// moves reports whether seats are held for a move of the gang.
+func (r *record) moves() bool { return slices.ContainsFunc(r.kept, (*reservation).isMoving) }
+
+// movesPod reports whether a seat is held elsewhere for a pod. Of a move that an earlier scheduler decided, no more is
+// known than the leaves of the pods.
+func (r *record) movesPod(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(r.room((*reservation).isMoving), func(seat *reservation) bool {
+		successor := seat.placement().Pod
+		return successor.UID == pod.UID || IsSeat(successor) && gang.LeafOf(successor) == gang.LeafOf(pod)
+	})
+}
+
+// RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is
+// nothing. The statuses to write are those of gangs of which something else is said than before.
+func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.repairsPlanned
+	s.repairsPlanned = true
+	for key, r := range s.gangs {
+		if r.podGroup == nil {
+			continue
+		}
+		before := r.repair
+		r.repair = round[key]
+		// What the first round says of none may still stand in its status, as an earlier process wrote it.
+		stale := first &&
+			meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil
+		if before != r.repair || stale {
+			effects.writeStatus(key)
+		}
+	}
+	return effects
+}

@@ -1,0 +1,316 @@
+package gangstate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+const life = time.Minute
+
+var big = Claim{Rank: rank("big", 0, 100), Scarce: []string{"gpu"}}
+
+// tried has a gang wait that was tried in some state of the room.
+func tried(s *State, claim Claim, room int64) {
+	s.change(claim.Rank.Gang, func(r *record, _ *Effects) {
+		r.overtaken = &overtaken{claim: claim, tried: room, limit: MaxOvertakes}
+	})
+}
+
+func rank(name string, priority int32, since int64) gang.Rank {
+	return gang.Rank{Priority: priority, Since: time.Unix(since, 0), Gang: gang.Key{Namespace: "ns", Name: name}}
+}
+
+func taking(by gang.Rank, resource string) Taking { return Taking{Rank: by, Asks: sets.New(resource)} }
+
+// overtake has so many gangs of the rank overtake those that wait.
+func overtake(s *State, by gang.Rank, resource string, times int) {
+	for i := range times {
+		by.Gang.Name = fmt.Sprint(by.Gang.Name, i)
+		s.Placed(taking(by, resource))
+	}
+}
+
+func (s *State) reservedForOverdue(asking gang.Rank) (room clusterview.Reserved, first gang.Key) {
+	reserved := s.Reserved(asking, nil)
+	return reserved.Overdue, reserved.First
+}
+
+// reserve reserves nodes for the big gang, on which so many pods stand.
+func reserve(s *State, pods int, now time.Time, nodes ...string) Effects {
+	var placements []Placement
+	for i, node := range nodes {
+		name := fmt.Sprint("big-", i)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		placements = append(placements, Placement{Pod: pod, Node: node})
+	}
+	return s.ReserveOverdue(big.Rank.Gang, placements, pods, now, life)
+}
+
+func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
+	younger := rank("younger", 0, 200)
+	for name, c := range map[string]struct {
+		times  int
+		taking Taking
+		asking Taking
+		want   bool
+	}{
+		"at the bound":                      {MaxOvertakes, taking(younger, "gpu"), taking(younger, "gpu"), true},
+		"not before":                        {MaxOvertakes - 1, taking(younger, "gpu"), taking(younger, "gpu"), false},
+		"not before one that ranks higher":  {MaxOvertakes, taking(younger, "gpu"), taking(rank("older", 0, 50), "gpu"), false},
+		"not before itself":                 {MaxOvertakes, taking(younger, "gpu"), taking(big.Rank, "gpu"), false},
+		"not before one that takes nothing": {MaxOvertakes, taking(younger, "gpu"), taking(younger, "cpu"), false},
+		"not by gangs that rank higher":     {MaxOvertakes, taking(rank("urgent", 9, 200), "gpu"), taking(younger, "gpu"), false},
+		"not by gangs that take no scarce":  {MaxOvertakes, taking(younger, "cpu"), taking(younger, "gpu"), false},
+		"not by gangs that replace lost pods": {
+			MaxOvertakes, taking(gang.Rank{Begun: true, Priority: -1, Gang: younger.Gang}, "gpu"), taking(younger, "gpu"), false,
+		},
+		"not before one that replaces lost pods": {
+			MaxOvertakes, taking(younger, "gpu"), taking(gang.Rank{Begun: true, Priority: -1, Gang: younger.Gang}, "gpu"), false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := New(anyone)
+			tried(state, big, 0)
+			for range c.times {
+				state.Placed(c.taking)
+			}
+			key, by := state.Overdue(c.asking)
+			if got := key == big.Rank.Gang && by.Has(c.taking.Rank.Gang); got != c.want {
+				t.Errorf("gang %v is overdue, overtaken by %v", key, by)
+			}
+		})
+	}
+}
+
+func TestOvertakersAreCountedAfterARestart(t *testing.T) {
+	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	tried(state, big, 0)
+	state.Recount(big.Rank.Gang, slices.Repeat([]Taking{small}, MaxOvertakes))
+	if key, _ := state.Overdue(small); key != big.Rank.Gang {
+		t.Error("it is not overdue")
+	}
+}
+
+func TestOnlyTheLatestOvertakersAreRemembered(t *testing.T) {
+	state := New(anyone)
+	tried(state, big, 0)
+	overtake(state, rank("", 0, 200), "gpu", 1)
+	for i := range maxOvertakers {
+		state.Placed(taking(rank(fmt.Sprint("late", i), 0, 200), "gpu"))
+	}
+	_, by := state.Overdue(taking(rank("small", 0, 200), "gpu"))
+	if by.Len() != maxOvertakers || by.Has(gang.Key{Namespace: "ns", Name: "0"}) {
+		t.Errorf("%d are remembered, the first one: %t", by.Len(), by.Has(gang.Key{Namespace: "ns", Name: "0"}))
+	}
+}
+
+func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
+	state, small := New(anyone), rank("small", 0, 200)
+	tried(state, big, 0)
+	overtake(state, rank("by", 0, 200), "gpu", MaxOvertakes)
+	effects := reserve(state, 3, start, "n1", "n1", "n2")
+	if !slices.Contains(effects.WriteStatus, big.Rank.Gang) || effects.Again != life {
+		t.Errorf("effects are %+v", effects)
+	}
+	want := []scheduling.ReservationStatus{{
+		Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1", "n1", "n2"},
+		Until: &metav1.Time{Time: start.Add(life)},
+	}}
+	if diff := cmp.Diff(want, state.known(big.Rank.Gang).reservationsStatus()); diff != "" {
+		t.Errorf("the status says (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"n1", "n2"}, state.ReservedNodes(big.Rank.Gang)); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	begun := small
+	begun.Begun = true
+	for name, c := range map[string]struct {
+		asking gang.Rank
+		want   int
+	}{
+		"a younger gang":               {small, 2},
+		"a gang of lower priority":     {rank("low", -1, 1), 2},
+		"an older gang":                {rank("older", 0, 50), 0},
+		"a gang of higher priority":    {rank("high", 1, 200), 0},
+		"the gang itself":              {big.Rank, 0},
+		"a gang that replaces its own": {begun, 0},
+	} {
+		reserved, first := state.reservedForOverdue(c.asking)
+		if len(reserved) != c.want || (first == big.Rank.Gang) != (c.want > 0) {
+			t.Errorf("%s has to leave nodes %v to %v", name, slices.Collect(maps.Keys(reserved)), first)
+		}
+	}
+	if others := state.reserved(small.Gang, 0); len(others) > 0 {
+		t.Errorf("it counts as other reservations, too: %v", others)
+	}
+	if key, _ := state.Overdue(taking(small, "gpu")); key == big.Rank.Gang {
+		t.Error("it has room, and is overdue all the same")
+	}
+}
+
+func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		event func(*State) Effects
+		ends  bool
+	}{
+		"when no pod has left it in time": {func(s *State) Effects { return s.Tick(start.Add(life)) }, true},
+		"not before":                      {func(s *State) Effects { return s.Tick(start.Add(life - 1)) }, false},
+		"not when one has left it": {func(s *State) Effects {
+			s.Extend(big.Rank.Gang, 2, start.Add(life/2), life)
+			return s.Tick(start.Add(life))
+		}, false},
+		"when as many stand there": {func(s *State) Effects {
+			s.Extend(big.Rank.Gang, 3, start.Add(life/2), life)
+			return s.Tick(start.Add(life))
+		}, true},
+		"when the gang waits no more": {func(s *State) Effects { return s.StopWaiting(big.Rank.Gang) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := New(anyone)
+			tried(state, big, 0)
+			reserve(state, 3, start, "n1")
+			state.TurnAway(pod("turned-away"))
+			effects := c.event(state)
+			reserved, _ := state.reservedForOverdue(rank("small", 0, 200))
+			if ended := len(reserved) == 0; ended != c.ends || (len(effects.Activate) == 1) != c.ends {
+				t.Errorf("room is reserved: %t, called are %d pods", !ended, len(effects.Activate))
+			}
+		})
+	}
+}
+
+// The plan reserves room for the same pods, which a decision can have in one place only.
+func TestReservedRoomIsThatOfThePlanWhileThereIsOne(t *testing.T) {
+	state, small := New(anyone), rank("small", 0, 200)
+	tried(state, big, 0)
+	reserve(state, 1, start, "n1")
+	nodes := func() int {
+		reserved, _ := state.reservedForOverdue(small)
+		return len(reserved)
+	}
+	for name, during := range map[string]func(r *record){
+		"a plan":       func(r *record) { r.plan = &plan{} },
+		"a preemption": func(r *record) { r.preempting = &preempting{} },
+	} {
+		r := state.record(big.Rank.Gang)
+		during(r)
+		if got := nodes(); got != 0 {
+			t.Errorf("beside %s room on %d nodes is reserved", name, got)
+		}
+		r.plan, r.preempting = nil, nil
+		if got := nodes(); got != 1 {
+			t.Errorf("after %s room on %d nodes is reserved", name, got)
+		}
+	}
+}
+
+func TestAGangThatNothingHelpsIsLookedAtAfterTwiceAsManyOvertakes(t *testing.T) {
+	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	tried(state, big, 0)
+	for _, times := range []int{MaxOvertakes, 2 * MaxOvertakes, 4 * MaxOvertakes} {
+		overtake(state, small.Rank, "gpu", times-1)
+		if key, _ := state.Overdue(small); key == big.Rank.Gang {
+			t.Fatalf("it is overdue before %d overtakes", times)
+		}
+		overtake(state, small.Rank, "gpu", 1)
+		if key, _ := state.Overdue(small); key != big.Rank.Gang {
+			t.Fatalf("it is not overdue after %d overtakes", times)
+		}
+		reserve(state, 0, start)
+	}
+}
+
+func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
+	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	for i := range maxReserved + 1 {
+		claim := big
+		claim.Rank.Gang.Name = fmt.Sprint("big", i)
+		tried(state, claim, 0)
+	}
+	overtake(state, small.Rank, "gpu", MaxOvertakes)
+	for i := range maxReserved {
+		key, _ := state.Overdue(small)
+		if key == (gang.Key{}) {
+			t.Fatalf("none is overdue after %d", i)
+		}
+		member := Placement{Pod: pod(key.Name), Node: "n"}
+		state.ReserveOverdue(key, []Placement{member}, 1, start, life)
+	}
+	if key, _ := state.Overdue(small); key != (gang.Key{}) {
+		t.Errorf("%v is overdue beside %d that have room", key, maxReserved)
+	}
+}
+
+func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
+	state := New(anyone)
+	older := big
+	older.Rank = rank("older", 0, 50)
+	tried(state, big, 1)
+	tried(state, older, 1)
+	small := taking(rank("small", 0, 200), "gpu")
+	if _, ok := state.Ahead(small, 1); ok {
+		t.Error("both have been tried since room became free")
+	}
+	if first, _ := state.Ahead(small, 2); first != older.Rank.Gang {
+		t.Errorf("first is %s", first)
+	}
+	state.Tried(older.Rank.Gang, 2)
+	if second, _ := state.Ahead(small, 2); second != big.Rank.Gang {
+		t.Errorf("second is %s", second)
+	}
+	if _, ok := state.Ahead(taking(small.Rank, "cpu"), 2); ok {
+		t.Error("what is not scarce is not theirs")
+	}
+}
+
+func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
+	for name, c := range map[string]struct {
+		held  bool
+		other gang.Rank
+		ahead bool
+	}{
+		"not before the older one as such":    {other: gang.Rank{Begun: true}},
+		"before an older one that is to move": {held: true, other: gang.Rank{Begun: true}, ahead: true},
+		"not before one of higher priority":   {held: true, other: gang.Rank{Begun: true, Priority: 1}},
+		"before one that is to move and is younger": {
+			held: true, other: gang.Rank{Begun: true, Since: start.Add(time.Hour)}, ahead: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, stands := moved(t)
+			if c.held {
+				hold(state, stands)
+			}
+			c.other.Gang = mine
+			younger := big
+			younger.Rank = rank("younger", 0, 1<<40)
+			younger.Rank.Begun = true
+			tried(state, younger, 1)
+			if _, ahead := state.Ahead(taking(c.other, "gpu"), 2); ahead != c.ahead {
+				t.Errorf("the younger one goes first: %t", ahead)
+			}
+		})
+	}
+	state, stands := moved(t)
+	hold(state, stands)
+	older := big
+	older.Rank = gang.Rank{Gang: mine, Begun: true}
+	tried(state, older, 1)
+	nowhere := gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}
+	if _, ahead := state.Ahead(taking(nowhere, "gpu"), 2); ahead {
+		t.Error("an older one that is to move goes before one that has nowhere to go")
+	}
+}

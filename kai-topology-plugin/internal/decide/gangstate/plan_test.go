@@ -1,0 +1,363 @@
+package gangstate
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var (
+	mine  = gang.Key{Namespace: "default", Name: "mine"}
+	other = gang.Key{Namespace: "default", Name: "other"}
+)
+
+func anyone(string) bool { return true }
+
+func version(generation int64) Version { return Version{Generation: generation} }
+
+// needing is a tree of a gang that needs so many pods.
+func needing(pods int32) *podgrouptree.Tree {
+	tree, errs := podgrouptree.New(&scheduling.PodGroupSpec{MinMember: ptr.To(pods)})
+	if len(errs) > 0 {
+		panic(errs)
+	}
+	return tree
+}
+
+// open makes a plan of a gang that needs one pod.
+func (s *State) open(key gang.Key, generation int64, further bool, placements ...Placement) {
+	s.change(key, func(r *record, _ *Effects) { r.open(version(generation), needing(1), further, placements) })
+}
+
+func (s *State) find(key gang.Key, generation int64, pod types.UID) (string, standing) {
+	return s.record(key).find(version(generation), pod)
+}
+
+func (s *State) settled(key gang.Key, pod types.UID) (missed bool) {
+	s.change(key, func(r *record, e *Effects) { missed = s.settle(e, r, pod, "", start) })
+	return missed
+}
+
+// on has the scheduler put a pod on a node, and reports whether that is where the pod is to go.
+func (s *State) on(key gang.Key, name, node string) bool {
+	wanted, _ := s.Assumed(key, onNode(name, node))
+	return wanted
+}
+
+func rejected(effects Effects) (pods []types.UID) {
+	for _, rejection := range effects.Reject {
+		pods = append(pods, rejection.Pod)
+	}
+	return pods
+}
+
+func names(pods []*corev1.Pod) (names []string) {
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func pod(name string) *corev1.Pod {
+	return testsupport.Stored(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})[0]
+}
+
+func onNode(name, node string) *corev1.Pod {
+	placed := pod(name)
+	placed.Spec.NodeName = node
+	return placed
+}
+
+// twoPods is a state with a plan for two pods.
+func twoPods() *State {
+	state := New(anyone)
+	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1"}, Placement{Pod: pod("b"), Node: "n2"})
+	return state
+}
+
+// reserved returns what a gang of some priority has to leave to gangs that are not overdue.
+func (s *State) reserved(asking gang.Key, priority int32) clusterview.Reserved {
+	return s.Reserved(gang.Rank{Gang: asking, Priority: priority}, nil).Room
+}
+
+func reservedNames(state *State, except gang.Key) map[string][]string {
+	names := map[string][]string{}
+	for node, pods := range state.reserved(except, 0) {
+		for _, pod := range pods {
+			names[node] = append(names[node], pod.Name)
+		}
+	}
+	return names
+}
+
+func TestFindKnowsThePlanOfOneGenerationOnly(t *testing.T) {
+	state := twoPods()
+	for name, test := range map[string]struct {
+		generation int64
+		pod        types.UID
+		node       string
+		standing   standing
+	}{
+		"a planned pod":                     {1, "a", "n1", hasNode},
+		"a pod that the plan leaves out":    {1, "c", "", leftOut},
+		"a pod of a changed PodGroup":       {2, "a", "", unplanned},
+		"another pod of a changed PodGroup": {2, "c", "", unplanned},
+	} {
+		if node, standing := state.find(mine, test.generation, test.pod); node != test.node || standing != test.standing {
+			t.Errorf("%s: got %q, %v; want %q, %v", name, node, standing, test.node, test.standing)
+		}
+	}
+}
+
+func TestRoomIsReservedUntilThePodStands(t *testing.T) {
+	state := twoPods()
+	if got := reservedNames(state, mine); len(got) > 0 {
+		t.Errorf("a gang is kept from its own room: %v", got)
+	}
+	if diff := cmp.Diff(map[string][]string{"n1": {"a"}, "n2": {"b"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved by an open plan (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		if !state.on(mine, "a", "n1") {
+			t.Error("a pod on its planned node is refused, at once or the second time")
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"n2": {"b"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved once a stands (-want +got):\n%s", diff)
+	}
+	if state.on(mine, "b", "n1") {
+		t.Error("a pod is accepted on another node than planned")
+	}
+	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
+		t.Error("the gang cannot be let go")
+	}
+	if got := reservedNames(state, other); len(got) > 0 {
+		t.Errorf("room is still reserved for pods above the minimum: %v", got)
+	}
+	if node, standing := state.find(mine, 1, "b"); node != "n2" || standing != hasNode {
+		t.Errorf("a pod above the minimum lost its node: %q, %v", node, standing)
+	}
+}
+
+func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	state.on(mine, "b", "n2")
+	if diff := cmp.Diff([]types.UID{"b"}, rejected(state.Unassumed(mine, "a", start))); diff != "" {
+		t.Errorf("pods to send back (-want +got):\n%s", diff)
+	}
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Return {
+		t.Error("a broken gang is let go")
+	}
+	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
+		t.Errorf("the last pod sends others back: %v", got)
+	}
+	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
+		t.Errorf("taking a pod off its node a second time sends others back: %v", got)
+	}
+}
+
+func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	state.on(mine, "b", "n2")
+	permission, release := state.Permit(mine, "b", version(1), "")
+	if permission != Go || len(release.Allow) != 2 || release.Released == nil || state.record(mine).plan != nil {
+		t.Fatalf("let go: %+v, %v", release, permission)
+	}
+	if got := rejected(state.Unassumed(mine, "a", start)); got != nil {
+		t.Errorf("pods of a gang that went are sent back: %v", got)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names(state.AssumedPods(mine))); diff != "" {
+		t.Errorf("on a node, or with a seat there (-want +got):\n%s", diff)
+	}
+	if state.settled(mine, "b") {
+		t.Error("a pod that stands is still awaited")
+	}
+	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
+		t.Errorf("a bound pod is remembered (-want +got):\n%s", diff)
+	}
+}
+
+// inLeaf is a member of a subgroup, on a node or without one.
+func inLeaf(leaf, name, node string) *corev1.Pod {
+	member := memberPod(name, node)
+	member.Labels = map[string]string{kai.LabelSubGroupName: leaf}
+	return member
+}
+
+// What a pod of one subgroup was planned for is no place for one of another.
+func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
+	before, now := inLeaf("x", "a", ""), inLeaf("y", "a", "")
+	for name, test := range map[string]struct {
+		happens  func(*State)
+		planned  bool
+		rejected []types.UID
+		on       []string
+	}{
+		"before it is put on its node": {happens: func(*State) {}},
+		"while it waits there for others": {
+			happens:  func(state *State) { state.Assumed(mine, inLeaf("x", "a", "n1")) },
+			rejected: []types.UID{"a"}, on: []string{"y"},
+		},
+		"while it is being bound": {
+			happens: func(state *State) {
+				state.Assumed(mine, inLeaf("x", "a", "n1"))
+				state.change(mine, func(r *record, e *Effects) { state.letGo(e, r) })
+			},
+			planned: true, on: []string{"y"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, before, memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: before, Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+			test.happens(state)
+			effects := state.PodChanged(before, now, start)
+			if planned := state.record(mine).plan != nil; planned != test.planned {
+				t.Errorf("there is a plan: %v, want %v", planned, test.planned)
+			}
+			if diff := cmp.Diff(test.rejected, rejected(effects)); diff != "" {
+				t.Errorf("pods to send back (-want +got):\n%s", diff)
+			}
+			if called := slices.Contains(names(effects.Activate), "b"); called == test.planned {
+				t.Errorf("the other pod is called: %v", called)
+			}
+			var on []string
+			for _, pod := range state.AssumedPods(mine) {
+				on = append(on, gang.LeafOf(pod))
+			}
+			if diff := cmp.Diff(test.on, on); diff != "" {
+				t.Errorf("subgroups of the pods on nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What makes a pod count may be known to those who plan the gang before word of it comes.
+func TestAPodThatWasPutOnANodeCountsAsWhatItWasThen(t *testing.T) {
+	gated := memberPod("a", "")
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+	for name, late := range map[string]*corev1.Pod{
+		"its gate was removed": gated, "it came from another subgroup": inLeaf("x", "a", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, late, memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"},
+				Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.record(mine).plan.tree = needing(2)
+			state.on(mine, "a", "n1")
+			state.on(mine, "b", "n2")
+			if permission, effects := state.Permit(mine, "b", version(1), ""); permission != Go || effects.Released == nil {
+				t.Errorf("the gang is not let go: %v", permission)
+			}
+			if broken := state.PodChanged(late, memberPod("a", ""), start).Broken; len(broken) > 0 {
+				t.Errorf("word of it breaks the plan: %v", broken)
+			}
+		})
+	}
+}
+
+// Gates are removed, and never put back: what shows one is from before the pod was put on its node.
+func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
+	gated := memberPod("a", "")
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+	state := known(2, memberPod("b", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	state.on(mine, "a", "n1")
+	if effects := state.added(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
+		t.Errorf("the plan is broken: %+v", effects)
+	}
+	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
+		t.Errorf("pods on nodes (-want +got):\n%s", diff)
+	}
+}
+
+// A gang is planned around a pod that stands, of which word comes when its last pod has asked already.
+func TestAGangIsNotLeftToWaitForWordThatCameLate(t *testing.T) {
+	state := known(2, memberPod("a", ""), memberPod("b", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("b", ""), Node: "n2"})
+	state.record(mine).plan.tree = needing(2)
+	state.on(mine, "b", "n2")
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Wait {
+		t.Fatalf("the gang goes before anybody knows of its other pod: %v", permission)
+	}
+	effects := state.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start)
+	if diff := cmp.Diff([]types.UID{"b"}, rejected(effects)); diff != "" {
+		t.Errorf("pods to send back (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(names(effects.Activate), "b") {
+		t.Errorf("it is not tried again: %v", names(effects.Activate))
+	}
+}
+
+func TestAPlannedPodThatVanishesIsMissed(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	if !state.settled(mine, "b") {
+		t.Error("nobody misses a planned pod")
+	}
+	effects := state.Break(mine, PodLost, "test")
+	if diff := cmp.Diff([]types.UID{"a"}, rejected(effects)); diff != "" || len(effects.Broken) != 1 {
+		t.Errorf("broken: %v, pods to send back (-want +got):\n%s", effects.Broken, diff)
+	}
+	if effects := state.Break(mine, PodLost, "test"); len(effects.Broken) > 0 {
+		t.Error("a plan is broken twice")
+	}
+}
+
+// How a gang was placed is known from the moment it is planned until the plan is broken, and to nobody who has its name
+// after it.
+func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
+	member := memberPod("b", "")
+	asked := &gang.Gang{PodGroup: groupOf(1), Tree: needing(1), Pending: []*corev1.Pod{member}}
+	answer := &solve.Answer{
+		Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}, Groups: []solve.Group{{Placed: 1, Used: 2}},
+	}
+	state := known(1, member)
+	plan := func() { state.Planned(asked, version(1), nil, answer, []Placement{{Pod: member, Node: "n1"}}, start) }
+	expect := func(when string, want *scheduling.PlacementStatus) {
+		t.Helper()
+		if diff := cmp.Diff(want, state.Status(asked.PodGroup).Placement); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	two := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved}
+	expect("before", nil)
+	plan()
+	expect("planned", two)
+	state.Break(mine, GangChanged, "changed")
+	expect("broken", nil)
+	plan()
+	answer.Optimal = true
+	plan()
+	expect("planned anew", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
+	_, effects := state.Assumed(mine, memberPod("b", "n1"))
+	_, more := state.Permit(mine, "b", version(1), "")
+	released := effects.Released
+	if released == nil {
+		released = more.Released
+	}
+	if released == nil || released.Placement == nil || released.Placement.Fewest != scheduling.FewestYes {
+		t.Errorf("let go as %+v", released)
+	}
+	asked.PodGroup = asked.PodGroup.DeepCopy()
+	asked.PodGroup.UID = "another"
+	expect("another PodGroup of the name", nil)
+}

@@ -1,0 +1,321 @@
+package gangstate
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+func keyOf(podGroup *scheduling.PodGroup) gang.Key {
+	return gang.KeyOfPodGroup(podGroup)
+}
+
+// PodGroupChanged records what has become of a PodGroup. Old is nil if it is new, and podGroup if it is gone.
+func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Time) Effects {
+	if podGroup == nil {
+		return s.podGroupGone(old, now)
+	}
+	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
+		s.setPodGroup(r, podGroup)
+		s.trimSeats(e, r)
+		if meta.IsStatusConditionTrue(podGroup.Status.Conditions, scheduling.ConditionScheduled) {
+			r.complete = time.Time{} // Another process may have placed the gang, and reported how long that took.
+		}
+		switch {
+		case old == nil:
+			s.gangChanged(e, r, now)
+			s.activateNear(e, r.key)
+			return
+		case marked(old) && !marked(podGroup):
+			r.attempts = attempts{}
+			s.gangChanged(e, r, now)
+			return
+		case !sameCarried(old, podGroup):
+			s.activateRelated(e, old)
+			s.activateRelated(e, podGroup)
+		case old.UID == podGroup.UID && old.Generation == podGroup.Generation && !expectsElse(old, podGroup, r):
+			if !gang.HasStarted(old) && gang.HasStarted(podGroup) {
+				s.mendAnew(e, r, now)
+			}
+			e.writeStatus(r.key)
+			return
+		}
+		r.attempts = attempts{}
+		s.gangChanged(e, r, now)
+		s.victimsChanged(e, r)
+	})
+}
+
+// podGroupGone is for a PodGroup that is no more.
+func (s *State) podGroupGone(podGroup *scheduling.PodGroup, now time.Time) Effects {
+	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
+		s.setPodGroup(r, nil)
+		r.ended = nil
+		r.parsed, r.attempts, r.leading, r.planned = parsed{}, attempts{}, leading{}, since{}
+		r.delayed, r.delayEnds = since{}, time.Time{}
+		clear(r.ranks)
+		s.trimSeats(e, r)
+		s.gangChanged(e, r, now)
+		s.activateRelated(e, podGroup)
+		s.victimsChanged(e, r)
+	})
+}
+
+// setPodGroup has a record know its PodGroup, and the gangs that share a constraint each other.
+func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
+	if r.podGroup != nil {
+		if base, ok := gang.BaseOf(r.podGroup); ok {
+			remove(s.related, base, r.key)
+		}
+		for _, key := range gang.RelationKeys(r.podGroup) {
+			remove(s.counted, key, r.key)
+		}
+	}
+	if r.podGroup != nil && podGroup != nil && r.podGroup.UID != podGroup.UID {
+		r.ended = nil
+	}
+	if podGroup == nil || !r.isOf(podGroup.UID) {
+		r.repair, r.progress = Repair{}, Progress{}
+	}
+	if r.podGroup = podGroup; podGroup == nil {
+		return
+	}
+	if base, ok := gang.BaseOf(podGroup); ok {
+		insert(s.related, base, r.key)
+	}
+	for _, key := range gang.RelationKeys(podGroup) {
+		insert(s.counted, key, r.key)
+	}
+}
+
+func insert(into map[gang.Key]sets.Set[gang.Key], by, member gang.Key) {
+	if into[by] == nil {
+		into[by] = sets.New[gang.Key]()
+	}
+	into[by].Insert(member)
+}
+
+func remove(from map[gang.Key]sets.Set[gang.Key], by, member gang.Key) {
+	if from[by].Delete(member); len(from[by]) == 0 {
+		delete(from, by)
+	}
+}
+
+// TopologyChanged records the levels of a Topology, from the broadest on; nil if it is gone. All gangs that name it
+// are planned anew.
+func (s *State) TopologyChanged(name string, levels podgrouptree.Hierarchy, now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.topologies[name] = levels; levels == nil {
+		delete(s.topologies, name)
+	}
+	s.edition++
+	for _, r := range s.gangs {
+		if r.podGroup != nil && slices.Contains(gang.TopologiesOf(r.podGroup), name) {
+			s.gangChanged(&effects, r, now)
+			s.tidy(r)
+		}
+	}
+	return effects
+}
+
+func (s *State) levels(topology string) (podgrouptree.Hierarchy, bool) {
+	levels, ok := s.topologies[topology]
+	return levels, ok
+}
+
+// parse reads the PodGroup of a gang, which has one, once for each version of it and of the Topologies: every pod of
+// a gang asks for it several times.
+func (s *State) parse(r *record) (*podgrouptree.Tree, *gang.Hold) {
+	if r.parsed.podGroup != r.podGroup || r.parsed.edition != s.edition {
+		r.parsed = parsed{podGroup: r.podGroup, edition: s.edition}
+		r.parsed.tree, r.parsed.hold = gang.Read(r.podGroup, s.levels)
+	}
+	return r.parsed.tree, r.parsed.hold
+}
+
+// Tree returns what the PodGroup of a gang says, nil if there is none or it cannot be followed.
+func (s *State) Tree(key gang.Key) *podgrouptree.Tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.known(key)
+	if r.podGroup == nil {
+		return nil
+	}
+	if tree, hold := s.parse(r); hold == nil {
+		return tree
+	}
+	return nil
+}
+
+// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own, or has what it needs
+// meanwhile: it keeps nothing from others then.
+func (s *State) waitsInVain(r *record) bool {
+	if r.podGroup == nil {
+		return true
+	}
+	assembled, held := gang.AssembleFor(s.ours, r.podGroup, r.pods(), s.levels)
+	return held != nil || len(assembled.Pending) == 0 || assembled.Satisfied(gang.NoPending)
+}
+
+// pods returns those of a gang as they are or are about to be: those that have been put on a node name it.
+func (r *record) pods() []*corev1.Pod {
+	pods := append(r.members.Pending(), r.members.Standing()...)
+	for _, onNode := range r.assumedPods() {
+		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == onNode.UID })
+		if i >= 0 && gang.Pending(pods[i]) {
+			pods[i] = onNode
+		}
+	}
+	return pods
+}
+
+// Related yields the PodGroups, without the given one, of the gangs that share a constraint with it, with the nodes on
+// which their pods stand, have been put, or are to go.
+func (s *State) Related(podGroup *scheduling.PodGroup) iter.Seq2[*scheduling.PodGroup, []string] {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found := map[*scheduling.PodGroup][]string{}
+	for _, r := range s.relatedTo(podGroup) {
+		nodes := slices.AppendSeq(gang.NodesOf(r.members.Standing()), maps.Values(r.nodes()))
+		slices.Sort(nodes)
+		found[r.podGroup] = slices.Compact(nodes)
+	}
+	return maps.All(found)
+}
+
+func (s *State) relatedTo(podGroup *scheduling.PodGroup) (others []*record) {
+	base, ok := gang.BaseOf(podGroup)
+	if !ok {
+		return nil
+	}
+	for key := range s.related[base] {
+		if key != keyOf(podGroup) {
+			others = append(others, s.gangs[key])
+		}
+	}
+	return others
+}
+
+// activateRelated lets the gangs try again that share a constraint with one; PodGroup may be nil.
+func (s *State) activateRelated(e *Effects, podGroup *scheduling.PodGroup) {
+	if podGroup == nil {
+		return // The event of its deletion has been, or will be, the reason to look.
+	}
+	for _, other := range s.relatedTo(podGroup) {
+		s.activatePending(e, other)
+	}
+	s.activateCounted(e, podGroup)
+}
+
+// activateCounted lets the gangs try again that count the pods of one in domains of theirs; PodGroup may be nil.
+func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
+	if podGroup == nil {
+		return
+	}
+	for _, key := range gang.RelationKeys(podGroup) {
+		for member := range s.counted[key] {
+			if member != keyOf(podGroup) {
+				s.activatePending(e, s.gangs[member])
+			}
+		}
+	}
+	s.activateNear(e, keyOf(podGroup))
+}
+
+// activateNear lets the gangs try again that are to be near one, or near another that is, and so on. Whichever gang of
+// a circle comes last, that of the first name need not wait any more.
+func (s *State) activateNear(e *Effects, near gang.Key) {
+	met := sets.New(near)
+	for ahead := []gang.Key{near}; len(ahead) > 0; ahead = ahead[1:] {
+		for member := range s.counted[gang.NearKey(ahead[0])] {
+			if !met.Has(member) {
+				met.Insert(member)
+				s.activatePending(e, s.gangs[member])
+				ahead = append(ahead, member)
+			}
+		}
+	}
+}
+
+// activateFollowing lets the gangs try again that are to be near one, which has nodes now.
+func (s *State) activateFollowing(e *Effects, near gang.Key) {
+	for member := range s.counted[gang.NearKey(near)] {
+		if member != near {
+			s.activatePending(e, s.gangs[member])
+		}
+	}
+}
+
+// Counted yields the gangs that a key of relations has in common, with their pods as they stand or are to go.
+func (s *State) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found := map[*scheduling.PodGroup][]*corev1.Pod{}
+	for member := range s.counted[key] {
+		found[s.gangs[member].podGroup] = s.gangs[member].heading()
+	}
+	return maps.All(found)
+}
+
+// heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they
+// stood there.
+func (r *record) heading() []*corev1.Pod {
+	pods, nodes := r.members.Standing(), r.nodes()
+	for _, pod := range r.members.Pending() {
+		if node, goes := nodes[pod.UID]; goes {
+			pods = append(pods, gang.On(node, pod))
+		}
+	}
+	return pods
+}
+
+// victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may
+// leave.
+func (s *State) victimsChanged(e *Effects, r *record) {
+	pods := r.members.Standing()
+	if len(pods) == 0 {
+		return
+	}
+	priority := (&gang.Gang{Standing: pods}).Priority()
+	for _, other := range s.waiting {
+		if other.overtaken.claim.Rank.Priority > priority {
+			other.call(e)
+		}
+	}
+}
+
+// expectsElse reports whether an update of a PodGroup, by an annotation that has no generation, may have its gang go
+// elsewhere: other pods are expected, and none of them stands.
+func expectsElse(old, podGroup *scheduling.PodGroup, r *record) bool {
+	const expected = scheduling.AnnotationExpectedPods
+	return old.Annotations[expected] != podGroup.Annotations[expected] && !r.members.Placed()
+}
+
+// sameCarried reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology
+// its pods are made. These are annotations, which have no generation.
+func sameCarried(old, podGroup *scheduling.PodGroup) bool {
+	return !slices.ContainsFunc(scheduling.CarriedAnnotations(), func(key string) bool {
+		return old.Annotations[key] != podGroup.Annotations[key]
+	})
+}
+
+// marked reports whether a PodGroup says that its gang was given up.
+func marked(podGroup *scheduling.PodGroup) bool {
+	for i := range podGroup.Status.SchedulingConditions {
+		mark := &podGroup.Status.SchedulingConditions[i]
+		if mark.Type == scheduling.UnschedulableOnNodePool && mark.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package gangstate
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+)
+
+// Member is a pod of a group that has a node, or is about to have one.
+type Member struct {
+	UID  types.UID
+	Name string
+	// Path has the domains of the node from the broadest level down, and the name of the node.
+	Path []string
+	// Rank is the number with which the pod was bound; NoRank if it has none yet.
+	Rank int
+}
+
+// NoRank is no rank.
+const NoRank = -1
+
+// ranksOf gives each member that has no rank the lowest that is free, in the order of their paths, then of their
+// names, so that pods with neighbouring ranks stand next to each other. A pod keeps its rank for good, and who takes
+// its place gets it.
+func ranksOf(members []Member) map[types.UID]int {
+	members = slices.SortedFunc(slices.Values(members), func(a, b Member) int {
+		return cmp.Or(
+			slices.Compare(a.Path, b.Path), cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name),
+		)
+	})
+	ranks, taken := make(map[types.UID]int, len(members)), make(map[int]bool, len(members))
+	for _, member := range members {
+		if member.Rank != NoRank {
+			ranks[member.UID], taken[member.Rank] = member.Rank, true
+		}
+	}
+	next := 0
+	for _, member := range members {
+		if member.Rank != NoRank {
+			continue
+		}
+		for taken[next] {
+			next++
+		}
+		ranks[member.UID] = next
+		next++
+	}
+	return ranks
+}
+
+// RankOf returns the rank of a pod that is being bound, false if its group has not been given ranks yet: see Rank.
+func (s *State) RankOf(key gang.Key, pod types.UID) (rank int, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	rank, ok = s.known(key).ranks[pod]
+	return rank, ok
+}
+
+// Rank gives all members of a group their ranks, the pod among them, whose rank it returns. Each gets its own by
+// another request, and all have to go together.
+func (s *State) Rank(key gang.Key, pod types.UID, members []Member) (rank int) {
+	s.change(key, func(r *record, _ *Effects) {
+		known, done := r.ranks[pod]
+		if rank = known; done {
+			return
+		}
+		for i := range members {
+			if rank, known := r.ranks[members[i].UID]; known {
+				members[i].Rank = rank
+			}
+		}
+		for uid, rank := range ranksOf(members) {
+			r.ranks[uid] = rank
+		}
+		rank = r.ranks[pod]
+	})
+	return rank
+}

@@ -1,0 +1,246 @@
+package gangstate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// goes reports whether a pod that was put on its node need not wait there.
+func goes(state *State, pod types.UID) bool {
+	permission, _ := state.Permit(mine, pod, version(1), "")
+	return permission == Go
+}
+
+func brokenBy(effects Effects) (gangs []gang.Key) {
+	for _, broken := range effects.Broken {
+		gangs = append(gangs, broken.Gang)
+	}
+	return gangs
+}
+
+// released is a state with two pods on their way to their nodes, which stand in one rack.
+func released(t *testing.T) *State {
+	t.Helper()
+	state := New(anyone)
+	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
+	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack},
+		Placement{Pod: pod("b"), Node: "n2", Place: rack})
+	state.on(mine, "a", "n1")
+	state.on(mine, "b", "n2")
+	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
+		t.Fatal("the gang cannot be let go")
+	}
+	return state
+}
+
+func TestAPodWhoseBindingFailedHasASeat(t *testing.T) {
+	state := released(t)
+	state.Unassumed(mine, "a", start)
+	if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved (-want +got):\n%s", diff)
+	}
+	if node, standing := state.find(mine, 2, "a"); node != "n1" || standing != hasNode {
+		t.Errorf("the pod is sent to %q, %v", node, standing)
+	}
+	if state.on(mine, "a", "n2") {
+		t.Error("the pod is accepted on another node")
+	}
+	if !state.on(mine, "a", "n1") || !goes(state, "a") {
+		t.Error("the pod is refused its seat, or waits there for a gang that has gone")
+	}
+	if got := reservedNames(state, other); len(got) > 0 {
+		t.Errorf("reserved although the node shows the pod: %v", got)
+	}
+}
+
+func TestASeatEnds(t *testing.T) {
+	for name, end := range map[string]func(*State){
+		"when the pod is bound or deleted": func(b *State) { b.settled(mine, "a") },
+		"when its node refuses the pod":    func(b *State) { b.NodeRefused(mine, version(1), pod("a"), "no") },
+		"when its time is up":              func(b *State) { b.Tick(start.Add(SeatLife)) },
+		"when its node gets into another domain": func(b *State) {
+			b.nodeGone("n1")
+		},
+		"when the pod is planned once more": func(b *State) {
+			b.open(mine, 2, true, Placement{Pod: pod("a"), Node: "n1"})
+			b.Break(mine, GangChanged, "test")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := released(t)
+			state.Unassumed(mine, "a", start)
+			state.settled(mine, "b")
+			end(state)
+			if got := reservedNames(state, other); len(got) > 0 {
+				t.Errorf("still reserved: %v", got)
+			}
+			if _, standing := state.find(mine, 1, "a"); standing == hasNode {
+				t.Error("the pod is still sent there")
+			}
+		})
+	}
+}
+
+func TestASeatIsKept(t *testing.T) {
+	for name, meanwhile := range map[string]func(*State){
+		"while a sibling is bound":       func(b *State) { b.settled(mine, "b") },
+		"while a sibling loses its seat": func(b *State) { b.Misplaced(mine, "b", nil) },
+		"while its time is not up":       func(b *State) { b.Tick(start.Add(SeatLife - 1)) },
+		"while another node moves": func(b *State) {
+			b.nodeGone("n2")
+		},
+		"while its node stays where it was": func(b *State) {
+			b.nodeSeen(nodeNamed("n1"))
+		},
+		"while others of the gang are replaced": func(b *State) { b.Break(mine, GangChanged, "test") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := released(t)
+			state.Unassumed(mine, "a", start)
+			meanwhile(state)
+			if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
+				t.Errorf("reserved (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPodThatIsBeingBoundGetsNoSeatOnANodeThatIsNotItsOwn(t *testing.T) {
+	state := released(t)
+	state.Misplaced(mine, "a", nil)
+	state.Unassumed(mine, "a", start)
+	if got := reservedNames(state, other); len(got) > 0 {
+		t.Errorf("reserved: %v", got)
+	}
+}
+
+func TestThoseWhoWaitTryAgainWhenASeatEnds(t *testing.T) {
+	state := released(t)
+	state.TurnAway(pod("plain"))
+	state.Unassumed(mine, "a", start)
+	state.TurnAway(pod("plain"))
+	if effects := state.Tick(start); len(effects.Activate) > 0 || effects.Again != SeatLife {
+		t.Errorf("too early: %+v", effects)
+	}
+	if effects := state.Tick(start.Add(SeatLife)); !slices.Contains(names(effects.Activate), "plain") {
+		t.Errorf("not activated: %+v", effects)
+	}
+	if effects := state.Tick(start.Add(SeatLife)); len(effects.Activate) > 0 || effects.Again != 0 {
+		t.Errorf("twice: %+v", effects)
+	}
+}
+
+func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
+	inRack := func(name, rack string) *corev1.Node {
+		node := nodeNamed(name)
+		node.Labels = map[string]string{"rack": rack}
+		return node
+	}
+	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
+	planned := func() *State {
+		state := New(anyone)
+		state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack},
+			Placement{Pod: pod("b"), Node: "n2", Place: rack})
+		return state
+	}
+	for name, test := range map[string]struct {
+		then func(*State)
+		node string
+		want []gang.Key
+	}{
+		"a node that a pod is sent to": {func(*State) {}, "n1", []gang.Key{mine}},
+		"a node on which a pod waits":  {func(b *State) { b.on(mine, "a", "n1") }, "n1", []gang.Key{mine}},
+		"a node that nobody goes to":   {func(*State) {}, "n3", nil},
+		"a node after the gang was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1), "") },
+			"n1", nil},
+		"what is awaited after it was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1), "") },
+			"n2", []gang.Key{mine}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := planned()
+			test.then(state)
+			state.nodeSeen(inRack(test.node, "r1"))
+			if diff := cmp.Diff(test.want, brokenBy(state.nodeSeen(inRack(test.node, "r2")))); diff != "" {
+				t.Errorf("gangs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPlace(t *testing.T) {
+	place := PlaceOf([]string{"zone", "rack"}, map[string]string{"zone": "z", "rack": "", "other": "o"})
+	for name, test := range map[string]struct {
+		labels map[string]string
+		is     bool
+	}{
+		"the same labels":            {map[string]string{"zone": "z", "rack": ""}, true},
+		"another value":              {map[string]string{"zone": "y", "rack": ""}, false},
+		"a label that has gone":      {map[string]string{"zone": "z"}, false},
+		"a label that is no level's": {map[string]string{"zone": "z", "rack": "", "other": "p"}, true},
+	} {
+		if got := place.Is(test.labels); got != test.is {
+			t.Errorf("%s: %v, want %v", name, got, test.is)
+		}
+	}
+}
+
+// Pods above the minimum are planned together. One that comes when the gang was let go, but before they have their
+// nodes, must not take the place of their plan.
+func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
+	state := twoPods()
+	state.on(mine, "a", "n1")
+	if permission, release := state.Permit(mine, "a", version(1), ""); permission != Go || release.Released == nil {
+		t.Fatalf("let go: %+v, %v", release, permission)
+	}
+	if _, standing := state.find(mine, 1, "late"); standing != leftOut {
+		t.Errorf("a late pod is planned beside those that are on their way: %v", standing)
+	}
+	state.on(mine, "b", "n2")
+	if permission, release := state.Permit(mine, "b", version(1), ""); permission != Go || release.Released != nil {
+		t.Fatalf("the last one: %+v, %v", release, permission)
+	}
+	if _, standing := state.find(mine, 1, "late"); standing != unplanned {
+		t.Errorf("a late pod is not planned when the others have their nodes: %v", standing)
+	}
+	state.open(mine, 1, true, Placement{Pod: pod("late"), Node: "n3"})
+	state.on(mine, "late", "n3")
+	if permission, release := state.Permit(mine, "late", version(1), ""); permission != Go || release.Released != nil {
+		t.Errorf("the gang is let go a second time: %+v, %v", release, permission)
+	}
+}
+
+// Nobody else would hear of it: the pod has no node that it could leave.
+func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
+	for name, end := range map[string]func(*State) Effects{
+		"the pod is deleted": func(s *State) Effects {
+			gone := pod("a")
+			gone.Namespace, gone.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+			return s.deleted(gone, start)
+		},
+		"its node goes": func(s *State) Effects { return s.nodeGone("n1") },
+	} {
+		state := released(t)
+		state.Unassumed(mine, "a", start)
+		tried(state, Claim{Rank: gang.Rank{Gang: other}}, 0)
+		state.Refused(waiting(), version(1), pod("w"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+		if effects := end(state); !slices.Contains(names(effects.Activate), "w") {
+			t.Errorf("%s: the pod that waits for room is not activated: %v", name, names(effects.Activate))
+		}
+	}
+}
+
+// waiting is another gang, with one pod.
+func waiting() *gang.Gang {
+	asked := asking()
+	asked.PodGroup.Name = other.Name
+	asked.Pending = []*corev1.Pod{pod("w")}
+	return asked
+}

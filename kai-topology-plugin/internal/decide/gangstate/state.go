@@ -1,0 +1,285 @@
+// Package gangstate knows what the scheduler knows of each gang: one record per gang, under one lock.
+//
+// A record has the pods of the gang and those that PreEnqueue holds, what its PodGroup asks for, where its pods are
+// planned, the last answer, who leaves for it, how far a move of it has come, and how often others took room that it
+// waits for. All room that is kept for it is in one ledger, see reservation; State.Reserved says what of that others
+// have to leave to it. What happens is reported by a call of one method, which returns what is to be done about it: see
+// Effects.
+// Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
+// in a test.
+//
+// It is memory only: what a process forgets when it ends is planned anew. Seats alone outlive it, in the status of
+// PodGroups.
+package gangstate
+
+import (
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be
+// called twice.
+type State struct {
+	// ours says which schedulers' pods are placed here.
+	ours func(scheduler string) bool
+
+	mu    sync.RWMutex
+	gangs map[gang.Key]*record
+	// holding and waiting are the records of gangs for which room is kept, whose pods are on their way or for which a
+	// time will come, and of those that were tried and do not fit. Others are looked at by their key only.
+	holding, waiting map[gang.Key]*record
+	// related are the gangs that share a constraint, by what gang.BaseOf returns for each.
+	related map[gang.Key]sets.Set[gang.Key]
+	// counted are the gangs that relations count together, by gang.RelationKeys.
+	counted map[gang.Key]sets.Set[gang.Key]
+	// topologies are the levels of each Topology, and edition counts their changes.
+	topologies map[string]podgrouptree.Hierarchy
+	edition    int
+	// opened is set once all PodGroups, Topologies and pods that there were at the start are known.
+	opened bool
+	// repairsPlanned is set once repairs have been planned.
+	repairsPlanned bool
+	// room counts changes of nodes, and whatever else can make room for a gang.
+	room int64
+	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
+	bettered int
+	// edits counts changes of gangs and their pods, vacancies the pods that have left a seat, and openings how often
+	// those who have no place were asked to try again.
+	edits, vacancies, openings int64
+	// nodes are those that there are, as they are.
+	nodes map[string]*corev1.Node
+	// standing are the pods that stand, or have been put on a node, by their node.
+	standing map[string]map[types.UID]*corev1.Pod
+	// turnedAway are the pods that were kept from room which is reserved.
+	turnedAway map[types.UID]*corev1.Pod
+	// astray are pods that wait on a node for a gang in which they are not any more.
+	astray sets.Set[types.UID]
+	// expectedLife is the constant of that name, or what a test has set.
+	expectedLife time.Duration
+}
+
+// record is what is known of one gang.
+type record struct {
+	key gang.Key
+	// members are its pods as the API server shows them, and gated those that PreEnqueue holds.
+	members *gang.Members
+	gated   map[types.UID]*corev1.Pod
+	// held is set if the gang could not be planned when it was changed last, and pods that PreEnqueue does not hold were
+	// left where they were.
+	held bool
+	// early are pods that asked before word of them came: whoever wakes the members of the gang does not know of them.
+	early sets.Set[types.UID]
+
+	// podGroup is nil as long as there is none.
+	podGroup *scheduling.PodGroup
+	parsed   parsed
+	// begun is set if pods of the gang stand, but not all that it needs. The queue asks for it far more often than it
+	// changes.
+	begun bool
+
+	plan *plan
+	// owes is set if others have not heard of the room of its last plan, because the gang is to be planned anew in
+	// a moment.
+	owes bool
+	// assumed are pods that the scheduler has put on a node, until the API server shows them there.
+	assumed map[types.UID]*assumed
+	// kept is the room that is kept for the gang, and for those that follow it.
+	kept []*reservation
+	// done are the pods that have done their work and are there, by their leaf, and ended counts those that are gone.
+	done  map[types.UID]string
+	ended map[string]int
+	// claims are those of pods on their way to a node whose volumes are yet to be made, or devices to be prepared.
+	claims map[types.UID]string
+	// ranks are those of pods that are being bound.
+	ranks map[types.UID]int
+
+	last *answer
+	// edited is the number of the last edit that concerns the gang: its own, or one of a gang that it depends on.
+	edited   int64
+	attempts attempts
+	// preempting says who leaves for the gang; nil if nobody does.
+	preempting *preempting
+	// delayed is since when the gang has waited for room to become free by itself, and delayEnds when it has waited
+	// for long enough; the zero time if it need not be activated then.
+	delayed   since
+	delayEnds time.Time
+	// leading is its wait for the pods of those that follow it.
+	leading leading
+	// planned is when room was first kept for pods that it is expected to have.
+	planned since
+	// overtaken has what the gang waits for, and who took it; nil if it does not wait.
+	overtaken *overtaken
+
+	// yields is how often gangs ahead were let go first since the gang was placed last.
+	yields int
+
+	// placement is how close together its pods were placed when it was planned last.
+	placement lastPlacement
+
+	// repair is what is done about pods that the gang of its PodGroup has lost, and progress how far its move has come.
+	repair   Repair
+	progress Progress
+	// stays is set once the last seat of a move was given up, until it turns out that the gang is not moved again.
+	stays bool
+	// complete is since when the gang has had all pods that it needs; zero if that was reported.
+	complete time.Time
+}
+
+// lastPlacement is how close together the gang of a PodGroup was placed; nil if that is not known, or it prefers no
+// level.
+type lastPlacement struct {
+	podGroup types.UID
+	how      *scheduling.PlacementStatus
+}
+
+// since is a time in the life of a PodGroup; its zero value is none.
+type since struct {
+	podGroup types.UID
+	time     time.Time
+}
+
+// parsed is a PodGroup as it was read.
+type parsed struct {
+	podGroup *scheduling.PodGroup
+	edition  int
+	// tree is nil if the PodGroup is invalid; hold says what keeps the gang from being planned whatever pods it has.
+	tree *podgrouptree.Tree
+	hold *gang.Hold
+}
+
+// New returns the state of no gang. Ours says which schedulers' pods are placed here.
+func New(ours func(scheduler string) bool) *State {
+	return &State{
+		ours:  ours,
+		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
+		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{},
+		topologies: map[string]podgrouptree.Hierarchy{},
+		nodes:      map[string]*corev1.Node{}, standing: map[string]map[types.UID]*corev1.Pod{},
+		turnedAway: map[types.UID]*corev1.Pod{}, astray: sets.Set[types.UID]{}, expectedLife: expectedLife,
+	}
+}
+
+// SetExpectedLife has room for pods that a gang is expected to have kept for another time than two seconds. It is for
+// tests.
+func (s *State) SetExpectedLife(life time.Duration) { s.expectedLife = life }
+
+// record returns that of a gang, a new one if there is none.
+func (s *State) record(key gang.Key) *record {
+	known := s.gangs[key]
+	if known == nil {
+		known = &record{
+			key: key, members: gang.NewMembers(),
+			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{},
+			ranks: map[types.UID]int{}, claims: map[types.UID]string{}, done: map[types.UID]string{},
+		}
+		s.gangs[key] = known
+	}
+	return known
+}
+
+// known returns the record of a gang, an empty one that nobody keeps if there is none.
+func (s *State) known(key gang.Key) *record {
+	if known := s.gangs[key]; known != nil {
+		return known
+	}
+	return &record{key: key, members: gang.NewMembers()}
+}
+
+// change runs an event on the record of a gang, and keeps the indices in step with it.
+func (s *State) change(key gang.Key, event func(r *record, e *Effects)) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.record(key)
+	event(r, &effects)
+	s.tidy(r)
+	return effects
+}
+
+// tidy forgets what says nothing any more, and brings the indices in step with a record.
+func (s *State) tidy(r *record) {
+	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.stays ||
+		r.inTime())
+	index(s.waiting, r, r.overtaken != nil)
+	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
+	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && len(r.done) == 0 {
+		delete(s.gangs, r.key)
+	}
+}
+
+func index(records map[gang.Key]*record, r *record, in bool) {
+	if in {
+		records[r.key] = r
+	} else {
+		delete(records, r.key)
+	}
+}
+
+// Opened records that all PodGroups, Topologies and pods that there were at the start are known. Up to then all gangs
+// are held: one that came into the queue between the moment in which the last cache was filled and this one would be
+// taken before others that rank above it. All that are ready go at once, so that the queue puts them in order.
+func (s *State) Opened(now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = true
+	for _, r := range s.gangs {
+		s.markBegun(r)
+		s.restoreSeats(&effects, r, now)
+		s.restoreEnded(r)
+		s.tidy(r)
+	}
+	for _, r := range s.gangs {
+		s.admit(&effects, r, now)
+	}
+	return effects
+}
+
+// IsOpened reports whether Opened was called.
+func (s *State) IsOpened() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.opened
+}
+
+// RoomGrew records that a pod left its node, or that nodes changed in a way that can make room for a gang.
+func (s *State) RoomGrew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room++
+}
+
+// RoomSeen records that a decision saw nodes that were bettered so often. If they had room that no decision saw before,
+// room became free, whether the event that reports it has come or not; it returns by how much Room grew.
+func (s *State) RoomSeen(bettered int) (grew int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bettered != bettered {
+		s.bettered = bettered
+		s.room++
+		grew = 1
+	}
+	return grew
+}
+
+// Tick gives the time. Effects.Again says when it is to be given.
+func (s *State) Tick(now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callBack(&effects)
+	for _, r := range s.holding {
+		s.expire(&effects, r, now)
+		s.sweep(&effects, r)
+		r.allowRiders(&effects)
+		s.endWaits(&effects, r, now)
+		s.mendStaying(&effects, r, now)
+		s.tidy(r)
+	}
+	return effects
+}

@@ -1,0 +1,454 @@
+package gangstate
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// ownedPod is a pod of gang mine that its owner makes again.
+func ownedPod(name, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
+	owned := memberPod(name, node)
+	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "owner", Controller: ptr.To(true)}}
+	owned.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+	}}}
+	for _, change := range changes {
+		change(owned)
+	}
+	return owned
+}
+
+func stopping(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.NewTime(start)) }
+
+func failed(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
+
+func succeeded(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
+
+func says(key, value string) func(*scheduling.PodGroup) {
+	return func(group *scheduling.PodGroup) { metav1.SetMetaDataAnnotation(&group.ObjectMeta, key, value) }
+}
+
+// standing is a state in which pods a and b of gang mine, which needs one, stand on n1 and n2; n3 is free.
+func standingPair(changes ...func(*scheduling.PodGroup)) *State {
+	group := groupOf(1)
+	for _, change := range changes {
+		change(group)
+	}
+	state := New(anyone)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		state.nodeSeen(nodeNamed(name))
+	}
+	state.Opened(start)
+	state.PodGroupChanged(nil, group, start)
+	state.added(ownedPod("a", "n1"), start)
+	state.added(ownedPod("b", "n2"), start)
+	return state
+}
+
+var seatOfA = map[string][]string{"n1": {"a"}}
+
+// ended returns why seats are held no more.
+func ended(effects Effects) (ends []SeatEnd) {
+	for _, seat := range effects.Seats {
+		if seat.Ended != "" {
+			ends = append(ends, seat.Ended)
+		}
+	}
+	return ends
+}
+
+func TestWhoLeavesASeat(t *testing.T) {
+	leaves := func(s *State) Effects { return s.deleted(ownedPod("a", "n1"), start) }
+	preempted := func(pod *corev1.Pod) {
+		stopping(pod)
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.DisruptionTarget, Reason: corev1.PodReasonPreemptionByScheduler},
+		}
+	}
+	for name, test := range map[string]struct {
+		group func(*scheduling.PodGroup)
+		leave func(*State) Effects
+		want  map[string][]string
+	}{
+		"a pod that is deleted": {leave: leaves, want: seatOfA},
+		"a pod that is on its way out": {
+			leave: func(s *State) Effects { return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start) },
+			want:  seatOfA,
+		},
+		"a pod that fails": {
+			leave: func(s *State) Effects { return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", failed), start) },
+			want:  seatOfA,
+		},
+		"a pod that was evicted": {leave: func(s *State) Effects {
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping, func(pod *corev1.Pod) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Reason: "EvictionByEvictionAPI"}}
+			}), start)
+		}, want: seatOfA},
+		"not one that is done": {leave: func(s *State) Effects {
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", succeeded), start)
+		}},
+		"one that ends well when it is told to stop": {leave: func(s *State) Effects {
+			effects := s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
+			s.PodChanged(ownedPod("a", "n1", stopping), ownedPod("a", "n1", stopping, succeeded), start)
+			s.deleted(ownedPod("a", "n1", stopping, succeeded), start)
+			return effects
+		}, want: seatOfA},
+		"not one that is done, and is tidied up": {leave: func(s *State) Effects {
+			s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", succeeded), start)
+			s.PodChanged(ownedPod("a", "n1", succeeded), ownedPod("a", "n1", succeeded, stopping), start)
+			return s.deleted(ownedPod("a", "n1", succeeded, stopping), start)
+		}},
+		"not one that is done while it is told to stop": {leave: func(s *State) Effects {
+			once := func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyNever }
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", once, stopping, succeeded), start)
+		}},
+		"not one that made room for somebody more important": {leave: func(s *State) Effects {
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", preempted), start)
+		}},
+		"not one that nobody makes again": {leave: func(s *State) Effects {
+			s.added(memberPod("alone", "n3"), start)
+			return s.deleted(memberPod("alone", "n3"), start)
+		}},
+		"not one that had no node": {leave: func(s *State) Effects {
+			s.added(ownedPod("c", ""), start)
+			return s.deleted(ownedPod("c", ""), start)
+		}},
+		"not one that gets into another gang": {leave: func(s *State) Effects {
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", func(pod *corev1.Pod) {
+				pod.Annotations[scheduling.AnnotationPodGroupName] = other.Name
+			}), start)
+		}},
+		"not on a node that is gone": {leave: func(s *State) Effects {
+			s.nodeGone("n1")
+			return leaves(s)
+		}},
+		"not on a node that is cordoned": {leave: func(s *State) Effects {
+			s.nodeSeen(cordoned("n1"))
+			return leaves(s)
+		}},
+		"not of a gang that is stopped where it stands": {group: func(group *scheduling.PodGroup) {
+			group.Spec.StalenessGracePeriod = &metav1.Duration{Duration: time.Minute}
+			group.Status.Conditions = []metav1.Condition{{
+				Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse, Reason: scheduling.ReasonBelowMinimum,
+				LastTransitionTime: metav1.NewTime(start.Add(-time.Minute)),
+			}}
+		}, leave: leaves},
+		"not of a gang that wants none":  {group: says(scheduling.AnnotationSeatHold, "0"), leave: leaves},
+		"of a gang that says it wrongly": {group: says(scheduling.AnnotationSeatHold, "soon"), leave: leaves, want: seatOfA},
+		"not of a gang that has enough":  {group: says(scheduling.AnnotationExpectedPods, `{"":1}`), leave: leaves},
+		"of a gang that now lacks one": {group: says(scheduling.AnnotationExpectedPods, `{"":2}`), leave: leaves,
+			want: seatOfA},
+		"not of a gang that is being deleted": {group: func(group *scheduling.PodGroup) {
+			group.DeletionTimestamp = ptr.To(metav1.NewTime(start))
+		}, leave: leaves},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := func(*scheduling.PodGroup) {}
+			if test.group != nil {
+				change = test.group
+			}
+			state := standingPair(change)
+			effects := test.leave(state)
+			want := test.want
+			if want == nil {
+				want = map[string][]string{}
+			}
+			if diff := cmp.Diff(want, reservedNames(state, other)); diff != "" {
+				t.Errorf("reserved for others (-want +got):\n%s", diff)
+			}
+			if own := reservedNames(state, mine); len(own) > 0 {
+				t.Errorf("the gang itself is kept out of %v", own)
+			}
+			if held := len(effects.Seats) - len(ended(effects)); held != len(want) {
+				t.Errorf("told of are %+v", effects.Seats)
+			}
+		})
+	}
+}
+
+func cordoned(name string) *corev1.Node {
+	node := nodeNamed(name)
+	node.Spec.Unschedulable = true
+	return node
+}
+
+func TestWhatEndsASeat(t *testing.T) {
+	minute := start.Add(SeatHold)
+	for name, test := range map[string]struct {
+		end  func(*State) Effects
+		want SeatEnd
+	}{
+		"its time":          {func(s *State) Effects { return s.Tick(minute) }, SeatExpired},
+		"its node is gone":  {func(s *State) Effects { return s.nodeGone("n1") }, SeatNodeLost},
+		"a cordon":          {func(s *State) Effects { return s.nodeSeen(cordoned("n1")) }, SeatNodeLost},
+		"a successor there": {func(s *State) Effects { return s.added(ownedPod("c", "n1"), start) }, SeatFilled},
+		"a successor elsewhere": {func(s *State) Effects {
+			s.added(ownedPod("c", ""), start)
+			return s.PodChanged(ownedPod("c", ""), ownedPod("c", "n3"), start)
+		}, SeatFilled},
+		"the end of its gang": {func(s *State) Effects { return s.groupDeleted(groupOf(1), start) },
+			SeatNotNeeded},
+		"a gang that needs less": {func(s *State) Effects {
+			fewer := groupOf(1)
+			says(scheduling.AnnotationExpectedPods, `{"":1}`)(fewer)
+			return s.PodGroupChanged(groupOf(1), fewer, start)
+		}, SeatNotNeeded},
+		"somebody more important": {func(s *State) Effects {
+			_, effects, err := s.Respect(Taker{Priority: 1}, map[string][]*corev1.Pod{"n1": {pod("x")}}, &shown{nodes: map[string][]types.UID{"n1": nil}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return effects
+		}, SeatTaken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := standingPair()
+			state.deleted(ownedPod("a", "n1"), start)
+			effects := test.end(state)
+			if diff := cmp.Diff([]SeatEnd{test.want}, ended(effects)); diff != "" {
+				t.Errorf("why it ends (-want +got):\n%s", diff)
+			}
+			if got := reservedNames(state, other); len(got) > 0 {
+				t.Errorf("still reserved: %v", got)
+			}
+			if again := ended(state.Tick(minute)); len(again) > 0 {
+				t.Errorf("it ends once more: %v", again)
+			}
+		})
+	}
+}
+
+func TestASeatIsHeldMeanwhile(t *testing.T) {
+	for name, meanwhile := range map[string]func(*State){
+		"while its time is not up":       func(s *State) { s.Tick(start.Add(SeatHold - 1)) },
+		"while the successor is pending": func(s *State) { s.added(ownedPod("c", ""), start) },
+		"while the other pod leaves": func(s *State) {
+			s.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", failed), start)
+		},
+		"while another node goes":      func(s *State) { s.nodeGone("n2") },
+		"while its node is seen again": func(s *State) { s.nodeSeen(nodeNamed("n1")) },
+		"after the successor's plan was broken": func(s *State) {
+			s.added(ownedPod("c", ""), start)
+			s.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n1"})
+			s.Break(mine, GangChanged, "test")
+		},
+		"after a plan to go elsewhere was broken": func(s *State) {
+			s.added(ownedPod("c", ""), start)
+			s.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n3"})
+			s.Break(mine, GangChanged, "test")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := standingPair()
+			state.deleted(ownedPod("a", "n1"), start)
+			meanwhile(state)
+			if diff := cmp.Diff([]string{"a"}, reservedNames(state, other)["n1"]); diff != "" {
+				t.Errorf("reserved (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRoomIsKeptOnceWhileTheSuccessorIsOnItsWay(t *testing.T) {
+	state := standingPair()
+	state.deleted(ownedPod("a", "n1"), start)
+	state.added(ownedPod("c", ""), start)
+	state.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n1"})
+	if diff := cmp.Diff(map[string][]string{"n1": {"c"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved (-want +got):\n%s", diff)
+	}
+	state.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n3"})
+	if diff := cmp.Diff(map[string][]string{"n1": {"a"}, "n3": {"c"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved while the successor goes elsewhere (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
+	state := standingPair(says(scheduling.AnnotationSeatHold, "10s"))
+	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
+	later := start.Add(time.Hour)
+	state.Tick(later)
+	if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
+		t.Fatalf("reserved while the pod is on its way out (-want +got):\n%s", diff)
+	}
+	if effects := state.deleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 ||
+		effects.Again > 10*time.Second {
+		t.Errorf("looked at again after %s", effects.Again)
+	}
+	if ends := ended(state.Tick(later.Add(9 * time.Second))); len(ends) > 0 {
+		t.Errorf("too early: %v", ends)
+	}
+	if diff := cmp.Diff([]SeatEnd{SeatExpired}, ended(state.Tick(later.Add(10*time.Second)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The successor of a pod on its way out may be bound before that is gone.
+func TestAPodLeavesOneSeat(t *testing.T) {
+	state := standingPair()
+	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
+	state.added(ownedPod("c", "n3"), start)
+	state.deleted(ownedPod("a", "n1", stopping), start)
+	if got := reservedNames(state, other); len(got) > 0 {
+		t.Errorf("reserved although the successor stands: %v", got)
+	}
+}
+
+func TestOnlyWhoIsMoreImportantPassesASeat(t *testing.T) {
+	important := func(pod *corev1.Pod) { pod.Spec.Priority = ptr.To[int32](10) }
+	state := standingPair()
+	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", important), start)
+	state.deleted(ownedPod("a", "n1", important), start)
+	for priority, want := range map[int32]int{0: 1, 10: 1, 11: 0} {
+		for _, asking := range []gang.Key{other, {}} {
+			if got := len(state.reserved(asking, priority)); got != want {
+				t.Errorf("%q with priority %d has to respect %d seats, want %d", asking, priority, got, want)
+			}
+		}
+	}
+}
+
+func TestWhoWaitsTriesAgainWhenASeatEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		end   func(*State) Effects
+		wakes bool
+	}{
+		"its time":         {func(s *State) Effects { return s.Tick(start.Add(SeatHold)) }, true},
+		"the gang's end":   {func(s *State) Effects { return s.groupDeleted(groupOf(1), start) }, true},
+		"filled elsewhere": {func(s *State) Effects { return s.added(ownedPod("c", "n3"), start) }, true},
+		"filled there":     {func(s *State) Effects { return s.added(ownedPod("c", "n1"), start) }, false},
+		"filled there, by a smaller pod": {func(s *State) Effects {
+			return s.added(ownedPod("c", "n1", func(pod *corev1.Pod) {
+				pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
+			}), start)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, group := standingPair(), groupOf(1)
+			group.Name = other.Name
+			state.PodGroupChanged(nil, group, start)
+			state.deleted(ownedPod("a", "n1"), start)
+			state.Refused(waiting(), version(1), pod("w"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+			state.TurnAway(pod("plain"))
+			woken := names(test.end(state).Activate)
+			for _, name := range []string{"w", "plain"} {
+				if slices.Contains(woken, name) != test.wakes {
+					t.Errorf("woken are %v", woken)
+				}
+			}
+		})
+	}
+}
+
+func TestSeatsOutliveTheScheduler(t *testing.T) {
+	before := standingPair()
+	before.deleted(ownedPod("a", "n1"), start)
+	before.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", stopping), start)
+	group := groupOf(1)
+	group.Status.Seats = before.known(mine).seatsStatus()
+	one := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	want := []scheduling.SeatsStatus{
+		{Nodes: []string{"n1"}, Requests: one, Until: ptr.To(metav1.NewTime(start.Add(SeatHold)).Rfc3339Copy())},
+		{Nodes: []string{"n2"}, Requests: one},
+	}
+	if diff := cmp.Diff(want, group.Status.Seats); diff != "" {
+		t.Fatalf("the status (-want +got):\n%s", diff)
+	}
+	for name, test := range map[string]struct {
+		after time.Duration
+		nodes []string
+		group func(*scheduling.PodGroup)
+		want  []string
+	}{
+		"as they were":           {after: time.Second, nodes: []string{"n1", "n2"}, want: []string{"n1", "n2"}},
+		"as long as they last":   {after: SeatHold, nodes: []string{"n1", "n2"}, want: []string{"n2"}},
+		"on nodes that are left": {after: time.Second, nodes: []string{"n1"}, want: []string{"n1"}},
+		"not those nobody needs": {after: time.Second, nodes: []string{"n1", "n2"},
+			group: says(scheduling.AnnotationExpectedPods, `{"":1}`), want: []string{"n1"}},
+		"not if they are turned off": {after: time.Second, nodes: []string{"n1", "n2"},
+			group: says(scheduling.AnnotationSeatHold, "0s")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read, now := group.DeepCopy(), start.Add(test.after)
+			if test.group != nil {
+				test.group(read)
+			}
+			after := New(anyone)
+			after.PodGroupChanged(nil, read, now)
+			for _, node := range test.nodes {
+				after.nodeSeen(nodeNamed(node))
+			}
+			after.Opened(now)
+			var held []string
+			for node, pods := range after.reserved(other, 0) {
+				for _, pod := range pods {
+					held = append(held, node)
+					if diff := cmp.Diff(one, requestsOf(pod)); diff != "" {
+						t.Errorf("what is reserved on %s (-want +got):\n%s", node, diff)
+					}
+				}
+			}
+			slices.Sort(held)
+			if diff := cmp.Diff(test.want, held); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+			if ends := ended(after.added(ownedPod("c", "n1"), now)); len(held) > 0 &&
+				!slices.Contains(ends, SeatFilled) {
+				t.Errorf("a successor fills none: %v", ends)
+			}
+		})
+	}
+}
+
+func TestSeatsThatAreAlikeAreToldTogether(t *testing.T) {
+	state := standingPair()
+	further := func(i int) *corev1.Pod { return ownedPod(fmt.Sprint("x", i), fmt.Sprint("m", 4-i)) }
+	for i := range 5 {
+		state.nodeSeen(nodeNamed(fmt.Sprint("m", i)))
+		state.added(further(i), start)
+	}
+	for i := range 5 {
+		state.deleted(further(i), start)
+	}
+	told := state.known(mine).seatsStatus()
+	if len(told) != 1 || !slices.Equal(told[0].Nodes, []string{"m0", "m1", "m2", "m3", "m4"}) {
+		t.Errorf("%+v", told)
+	}
+}
+
+func TestAPodOfWhichNoWordHasComeIsFound(t *testing.T) {
+	state := standingPair()
+	misses := func(node string, pods ...types.UID) bool {
+		missed, err := state.unheard(node, &shown{nodes: map[string][]types.UID{node: pods}})
+		if err != nil {
+			t.Error(err)
+		}
+		return missed
+	}
+	if misses("n1", "a") || misses("n3") {
+		t.Error("a pod is missed where none left")
+	}
+	if !misses("n1") {
+		t.Error("a pod that left its node is not missed")
+	}
+	state.deleted(ownedPod("a", "n1"), start)
+	if misses("n1") {
+		t.Error("a pod is missed of which word has come")
+	}
+	if diff := cmp.Diff([]string{"a"}, names(state.seatsOn("n1", other))); diff != "" {
+		t.Errorf("seats (-want +got):\n%s", diff)
+	}
+}

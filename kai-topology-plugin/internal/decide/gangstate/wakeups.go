@@ -1,0 +1,100 @@
+package gangstate
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+// Asks reports whether a pod that waits is to try again when something happens that could help: of a gang that has no
+// place only the pod does which the last answer was found for. If there is a place now, the others are called; so that
+// a gang of a thousand pods that waits is one pod that wakes up.
+func (s *State) Asks(waiting *corev1.Pod) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.asks(waiting)
+}
+
+func (s *State) asks(waiting *corev1.Pod) bool {
+	key, _ := gang.KeyOf(waiting)
+	asker := s.known(key).asker()
+	return asker == nil || asker.UID == waiting.UID
+}
+
+// NodeHelps reports whether a node may take a pod that waits, now that it came or changed, which it did not take
+// before; or others may, now that it is gone. Before is nil for a node that is new, after for one that is gone, and
+// both are if nobody knows.
+func (s *State) NodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	key, _ := gang.KeyOf(waiting)
+	r := s.known(key)
+	switch {
+	case !s.asks(waiting):
+		return false
+	case after == nil:
+		// Pods may be level then that were not before.
+		return before == nil || r.last == nil || !r.last.given.Basis.Lasts()
+	case kubeframework.Cordoned(after, waiting):
+		return false
+	case before == nil || before.Spec.Unschedulable && !after.Spec.Unschedulable:
+		return true
+	}
+	reads := func(label string) bool { return r.last == nil || r.last.given.Basis.Reads(label) }
+	return grew(before.Status.Allocatable, after.Status.Allocatable) || lostTaint(before, after) ||
+		differs(before.Labels, after.Labels, reads) || differs(after.Labels, before.Labels, reads)
+}
+
+// PodHelps reports whether a pod that is deleted, or asks for less, may have made room for one that waits. Without a
+// node, and promised none, it had taken nothing. Free returns what a node has by now, nil if that is not known.
+func (s *State) PodHelps(waiting, changed *corev1.Pod, free func(node string) packing.Resources) bool {
+	if changed == nil || changed.UID == waiting.UID {
+		return true
+	}
+	node := changed.Spec.NodeName
+	if node == "" {
+		return changed.Status.NominatedNodeName != "" && s.Asks(waiting)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	key, _ := gang.KeyOf(waiting)
+	r := s.known(key)
+	if r.asker() == nil || !s.asks(waiting) {
+		return s.asks(waiting)
+	}
+	own, _ := gang.KeyOf(changed)
+	if own == key || r.preempting != nil || slices.ContainsFunc(r.kept, func(v *reservation) bool { return v.on(node) }) {
+		return true // More than a place for its pods may depend on it.
+	}
+	has := free(node)
+	return has == nil || r.last.given.Helps(has)
+}
+
+func grew(before, after corev1.ResourceList) bool {
+	for name, amount := range after {
+		if had := before[name]; amount.Cmp(had) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func lostTaint(before, after *corev1.Node) bool {
+	return slices.ContainsFunc(before.Spec.Taints, func(taint corev1.Taint) bool {
+		return !slices.ContainsFunc(after.Spec.Taints,
+			func(other corev1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
+	})
+}
+
+func differs(labels, others map[string]string, matters func(key string) bool) bool {
+	for key, value := range labels {
+		if other, ok := others[key]; (!ok || other != value) && matters(key) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,233 @@
+package preemption
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// PodGroups reads the PodGroup of a gang. The error for one that does not exist is known to apierrors.IsNotFound.
+type PodGroups func(gang.Key) (*scheduling.PodGroup, error)
+
+// Candidates are the pods that stand around a gang that does not fit.
+type Candidates struct {
+	// workloads can be asked to leave; pods are theirs, in the same order, and gangs their keys.
+	workloads []Workload
+	pods      [][]*corev1.Pod
+	gangs     []gang.Key
+	// leaving are pods, of whatever gang and priority, that are being deleted.
+	leaving []*corev1.Pod
+	budgets Budgets
+	// below is the priority that those who leave are below.
+	below int32
+}
+
+// Empty reports whether nobody leaves or can be asked to.
+func (c *Candidates) Empty() bool { return len(c.workloads) == 0 && len(c.leaving) == 0 }
+
+// CandidatesFor returns who can be asked to leave the nodes for a gang: pods and preemptible gangs of lower priority.
+func CandidatesFor(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
+	all := func([]*corev1.Pod) bool { return true }
+	return CandidatesAmong(rank, nodes, podGroups, budgets, all)
+}
+
+// CandidatesAmong is CandidatesFor of only the gangs, and pods without one, that mayLeave accepts.
+func CandidatesAmong(
+	rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets, mayLeave func(pods []*corev1.Pod) bool,
+) (*Candidates, error) {
+	c := &Candidates{budgets: budgets, below: rank.Priority}
+	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
+		if len(pods) > 0 && mayLeave(pods) && workload.mayLeaveFor(rank.Priority) {
+			c.add(key, workload, pods)
+		}
+	}
+	gangs, plain := c.standing(nodes, rank.Gang)
+	for _, pod := range plain {
+		add(gang.Key{}, Workload{Priority: kubeframework.Priority(pod)}, []*corev1.Pod{pod})
+	}
+	for key, pods := range gangs {
+		workload, err := podGroups.WorkloadOf(key, pods)
+		if err != nil {
+			return nil, err
+		}
+		useful, left := workload.leftovers(pods)
+		add(key, workload, useful)
+		for _, pods := range left {
+			if workload.Priority <= rank.Priority {
+				add(key, workload.useless(), pods)
+			}
+		}
+	}
+	return c, c.sort()
+}
+
+// LeftoversBelow returns who can be asked to leave the nodes for a group that a gang can do without: what is of no use
+// to gangs that rank lower. Of two gangs that wait for each other's leftovers, one gives way.
+func LeftoversBelow(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
+	c := &Candidates{budgets: budgets, below: rank.Priority}
+	gangs, _ := c.standing(nodes, rank.Gang)
+	for key, pods := range gangs {
+		workload, err := podGroups.WorkloadOf(key, pods)
+		if err != nil {
+			return nil, err
+		}
+		_, left := workload.leftovers(pods)
+		below := rank.Compare(gang.Rank{Priority: workload.Priority, Since: workload.created, Gang: key}) < 0
+		for _, pods := range left {
+			if below && !workload.Protected {
+				c.add(key, workload.useless(), pods)
+			}
+		}
+	}
+	return c, c.sort()
+}
+
+// CandidatesOf returns pods of some gangs, of whatever priority, as if each gang could be asked to leave as a whole.
+func CandidatesOf(gangs sets.Set[gang.Key], nodes []fwk.NodeInfo) (*Candidates, error) {
+	c := &Candidates{below: math.MaxInt32}
+	standing, _ := c.standing(nodes, gang.Key{})
+	for key, pods := range standing {
+		if gangs.Has(key) {
+			c.add(key, Workload{Gang: true}, pods)
+		}
+	}
+	return c, c.sort()
+}
+
+// standing returns the pods on nodes: those of each gang but the one that asks, and those without a gang. Pods that are
+// leaving are set apart.
+func (c *Candidates) standing(
+	nodes []fwk.NodeInfo, asking gang.Key,
+) (gangs map[gang.Key][]*corev1.Pod, plain []*corev1.Pod) {
+	gangs = map[gang.Key][]*corev1.Pod{}
+	for _, node := range nodes {
+		for _, info := range node.GetPods() {
+			pod := info.GetPod()
+			key, member := gang.KeyOf(pod)
+			switch {
+			case pod.DeletionTimestamp != nil:
+				c.leaving = append(c.leaving, pod)
+			case member && key != asking:
+				gangs[key] = append(gangs[key], pod)
+			case !member:
+				plain = append(plain, pod)
+			}
+		}
+	}
+	return gangs, plain
+}
+
+// leftovers tells apart the pods of a gang that are of no use, by group: those of groups that are given back. A group
+// has successors that may take their place within moments, as long as a seat in it is held for one.
+func (w *Workload) leftovers(pods []*corev1.Pod) (useful []*corev1.Pod, useless [][]*corev1.Pod) {
+	if w.Tree == nil {
+		return pods, nil
+	}
+	useful = slices.Clone(pods)
+	for _, group := range gang.Leftovers(w.Tree, pods) {
+		within := func(leaf string) bool { return gang.Within(w.Tree, group.Name, leaf) }
+		if slices.ContainsFunc(w.seats, within) {
+			continue
+		}
+		in := func(pod *corev1.Pod) bool { return within(gang.LeafOf(pod)) }
+		useless = append(useless, slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !in(pod) }))
+		useful = slices.DeleteFunc(useful, in)
+	}
+	return useful, useless
+}
+
+// useless is a group of the gang that is given back: no pod of it costs anything.
+func (w *Workload) useless() Workload {
+	return Workload{Protected: w.Protected, Priority: math.MinInt32}
+}
+
+// WorkloadOf returns a gang of which pods stand, at least one, without its Pods.
+func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, error) {
+	workload := Workload{Gang: true, Priority: kubeframework.Priority(pods[0])}
+	for _, pod := range pods {
+		workload.Priority = max(workload.Priority, kubeframework.Priority(pod))
+	}
+	podGroup, err := read(key)
+	if apierrors.IsNotFound(err) {
+		return workload, nil
+	}
+	if err != nil {
+		return workload, err
+	}
+	workload.Protected = podGroup.Spec.Preemptibility == scheduling.NonPreemptible
+	workload.Tree, _ = gang.Read(podGroup, nil)
+	workload.created = podGroup.CreationTimestamp.Time
+	for _, held := range podGroup.Status.Seats {
+		workload.seats = append(workload.seats, held.SubGroup)
+	}
+	return workload, nil
+}
+
+func (c *Candidates) add(key gang.Key, workload Workload, pods []*corev1.Pod) {
+	c.workloads = append(c.workloads, workload)
+	c.pods = append(c.pods, pods)
+	c.gangs = append(c.gangs, key)
+}
+
+// sort brings the workloads into an order that depends on their names alone, and reads their pods.
+func (c *Candidates) sort() error {
+	order := make([]int, len(c.workloads))
+	for i := range order {
+		order[i] = i
+		slices.SortFunc(c.pods[i], func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(
+			cmp.Compare(c.pods[a][0].Namespace, c.pods[b][0].Namespace),
+			cmp.Compare(c.gangs[a].Name, c.gangs[b].Name),
+			cmp.Compare(c.pods[a][0].Name, c.pods[b][0].Name),
+		)
+	})
+	sorted := Candidates{leaving: c.leaving, budgets: c.budgets, below: c.below}
+	for _, i := range order {
+		workload := c.workloads[i]
+		for _, pod := range c.pods[i] {
+			read, err := c.read(pod)
+			if err != nil {
+				return err
+			}
+			workload.Pods = append(workload.Pods, read)
+		}
+		sorted.add(c.gangs[i], workload, c.pods[i])
+	}
+	*c = sorted
+	return nil
+}
+
+func (c *Candidates) read(pod *corev1.Pod) (Pod, error) {
+	requests, err := kubeframework.Requests(pod)
+	if err != nil {
+		return Pod{}, fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return Pod{
+		ID: clusterview.StandingID(pod), Node: pod.Spec.NodeName, Requests: requests, Leaf: gang.LeafOf(pod),
+		Since: pod.CreationTimestamp.Time, Budgets: c.budgets.counting(pod),
+	}, nil
+}
+
+// byNode returns all pods of the candidates by their node.
+func (c *Candidates) byNode() map[string][]*corev1.Pod {
+	result := map[string][]*corev1.Pod{}
+	for _, pods := range append(slices.Clone(c.pods), c.leaving) {
+		for _, pod := range pods {
+			result[pod.Spec.NodeName] = append(result[pod.Spec.NodeName], pod)
+		}
+	}
+	return result
+}

@@ -1,0 +1,192 @@
+package remedies
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+)
+
+// maxTaints is how many taints are tried, the most frequent first.
+const maxTaints = 6
+
+// maxAdded bounds the nodes to add: more is no answer for a single gang.
+const maxAdded = 256
+
+// maxNamed is how many nodes a sentence names.
+const maxNamed = 6
+
+// tolerate tries every taint that keeps pods off, one at a time, but for the ones that Kubernetes itself puts on nodes:
+// these are not to be tolerated.
+func (p *unplaced) tolerate(ctx context.Context) ([]Remedy, error) {
+	onNodes := map[corev1.Taint]int{}
+	for _, node := range p.cluster.Nodes {
+		for _, taint := range node.Spec.Taints {
+			own := strings.HasPrefix(taint.Key, "node.kubernetes.io/")
+			if !own && taint.Effect != corev1.TaintEffectPreferNoSchedule {
+				onNodes[corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect}]++
+			}
+		}
+	}
+	taints := slices.SortedFunc(maps.Keys(onNodes), func(a, b corev1.Taint) int {
+		return cmp.Or(cmp.Compare(onNodes[b], onNodes[a]), cmp.Compare(a.ToString(), b.ToString()))
+	})
+	var found []Remedy
+	for _, taint := range taints[:min(len(taints), maxTaints)] {
+		fits, err := p.withToleration(ctx, corev1.Toleration{
+			Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if fits {
+			change := fmt.Sprintf("tolerate taint %s (on %s)",
+				taint.ToString(), preemption.Count(onNodes[taint], "node"))
+			found = append(found, Remedy{Kind: Tolerate, Change: change, Fits: true})
+		}
+	}
+	return found, nil
+}
+
+// uncordon tries with all cordoned nodes, and then with the ones alone that pods got.
+func (p *unplaced) uncordon(ctx context.Context) ([]Remedy, error) {
+	var all []*corev1.Node
+	for _, node := range p.cluster.Nodes {
+		if node.Spec.Unschedulable {
+			all = append(all, uncordoned(node))
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	answer, err := p.withNodes(ctx, all)
+	if err != nil || answer == nil {
+		return nil, err
+	}
+	used := sets.New(slices.Collect(maps.Values(answer.Nodes))...)
+	needed := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !used.Has(node.Name) })
+	switch answer, err := p.withNodes(ctx, needed); {
+	case err != nil:
+		return nil, err
+	case answer == nil:
+		needed = all // The pods are spread over domains that only other cordoned nodes make count.
+	}
+	names := make([]string, len(needed))
+	for i, node := range needed {
+		names[i] = node.Name
+	}
+	return []Remedy{{Kind: Uncordon, Change: "uncordon " + listed(names), Fits: true}}, nil
+}
+
+func uncordoned(node *corev1.Node) *corev1.Node {
+	node = node.DeepCopy()
+	node.Spec.Unschedulable = false
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+		func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeUnschedulable })
+	return node
+}
+
+// listed sorts names and joins them.
+func listed(names []string) string {
+	slices.Sort(names)
+	if len(names) <= maxNamed {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed-1], ", "), len(names)-maxNamed+1)
+}
+
+// addNodes looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits
+// there.
+func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
+	model := p.model()
+	most := min(len(p.turn.Gang.Pending), maxAdded) // More than a node for each pod is of no use.
+	if model == nil || most < 1 {
+		return nil, nil
+	}
+	with := func(more int) (bool, error) {
+		answer, err := p.withNodes(ctx, clones(model, more))
+		return answer != nil, err
+	}
+	fits, err := with(most)
+	if err != nil || !fits {
+		return nil, err
+	}
+	least, err := smallest(most, with)
+	if err != nil {
+		return nil, err
+	}
+	change := fmt.Sprintf("add %s like %s to %s", preemption.Count(least, "node"), model.Name, p.nearest())
+	return []Remedy{{Kind: AddNodes, Change: change, Fits: true}}, nil
+}
+
+// model is the node of the nearest domain that offers most of what is short, of the nodes that take one of the pods.
+func (p *unplaced) model() *corev1.Node {
+	var best *corev1.Node
+	var offered float64
+	scarce, kinds := p.scarce(), slices.CompactFunc(slices.Clone(p.turn.Gang.Pending), kubeframework.AcceptedAlike)
+	takes := func(node *corev1.Node) bool {
+		return slices.ContainsFunc(kinds, func(pod *corev1.Pod) bool { return kubeframework.Accepts(node, pod) })
+	}
+	for _, node := range p.cluster.Nodes {
+		quantity := node.Status.Allocatable[scarce]
+		offers := quantity.AsApproximateFloat64()
+		better := best == nil || offers > offered || offers == offered && node.Name < best.Name
+		if better && nodes.Schedulable(node) && p.inNearest(node) && takes(node) {
+			best, offered = node, offers
+		}
+	}
+	return best
+}
+
+// scarce is the resource that is short, or GPUs if nothing is short but room is split up.
+func (p *unplaced) scarce() corev1.ResourceName {
+	for _, short := range p.why.Short {
+		if short.Resource != string(corev1.ResourcePods) {
+			return corev1.ResourceName(short.Resource)
+		}
+	}
+	return nodes.GPU
+}
+
+// nearest names the domain that the explanation is about.
+func (p *unplaced) nearest() string {
+	if len(p.why.Domain) == 0 {
+		return "the cluster"
+	}
+	level := p.why.Level[strings.LastIndex(p.why.Level, "/")+1:]
+	if p.why.Level == corev1.LabelHostname {
+		level = "host"
+	}
+	return level + " " + p.why.Domain.String()
+}
+
+// inNearest reports whether a node stands in that domain.
+func (p *unplaced) inNearest(node *corev1.Node) bool {
+	path := nodes.Path(node.Labels, p.cluster.LevelKeys(p.why.Topology))
+	return len(path) >= len(p.why.Domain) && slices.Equal(path[:len(p.why.Domain)], p.why.Domain)
+}
+
+func clones(model *corev1.Node, number int) []*corev1.Node {
+	added := make([]*corev1.Node, number)
+	for i := range added {
+		node := model.DeepCopy()
+		node.Name = fmt.Sprintf("packtree.dev-added-%d", i)
+		node.UID = ""
+		for key, value := range node.Labels {
+			if value == model.Name {
+				node.Labels[key] = node.Name // The host's own name, under whatever label.
+			}
+		}
+		added[i] = node
+	}
+	return added
+}

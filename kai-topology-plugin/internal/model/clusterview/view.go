@@ -1,0 +1,131 @@
+// Package clusterview keeps the packing engine's picture of the cluster in step with what kube-scheduler knows, so
+// that a decision costs what has changed since the last one, and what it looks at.
+package clusterview
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+// View is the picture that one profile has of the cluster. One goroutine at a time uses it: for a profile the one that
+// schedules.
+type View struct {
+	memory  *eligibility.Memory
+	cluster *packing.Cluster
+	// seen has what the cluster knows of the nodes, in the order in which they were last given, and given what
+	// they were then. Given is apart, as each decision goes through all of it.
+	seen   []*seen
+	given  []kubeframework.Version
+	byName map[string]*seen
+	// byHost has the names of the nodes of each host, by their label.
+	byHost map[string]sets.Set[string]
+	// versions counts the Node objects looked at.
+	versions  int
+	moments   moments
+	repelling repelling
+	// evicting are the nodes with a taint that evicts.
+	evicting sets.Set[string]
+	grown    topologies
+	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be
+	// compared.
+	changed func() []int
+	trusted []fwk.NodeInfo
+	// baseline is how many resources the cluster knew when it was new.
+	baseline int
+}
+
+// New returns a view through the filters of a profile. Without filters it serves to say where pods stand.
+func New(filters kubeframework.Filters) *View {
+	view := &View{memory: eligibility.NewMemory(filters)}
+	view.renew()
+	return view
+}
+
+// Trust has the view not compare all nodes for as long as it is given the same slice of them. Changed then returns the
+// places of those that changed since it was called last, and nobody else calls it.
+func (v *View) Trust(changed func() []int) { v.changed = changed }
+
+// Filters returns the filters of the profile; nil if the view has none.
+func (v *View) Filters() kubeframework.Filters { return v.memory.Filters() }
+
+// Resources returns which resources count for the pods of the profile.
+func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources() }
+
+// renew forgets all nodes.
+func (v *View) renew() {
+	v.cluster = packing.NewCluster()
+	v.seen, v.given, v.trusted, v.byName = nil, nil, nil, map[string]*seen{}
+	v.byHost = map[string]sets.Set[string]{}
+	v.repelling, v.evicting = repelling{}, sets.New[string]()
+	v.grown = topologies{}
+	if v.moments.now == 0 {
+		v.moments = newMoments()
+	}
+	v.baseline = 0
+}
+
+// Version returns a number that is another one whenever a node was added, removed, or changed in what it offers.
+func (v *View) Version(nodes []fwk.NodeInfo) int {
+	v.follow(nodes)
+	return v.versions
+}
+
+// Evicting returns the names, sorted, of the nodes with a taint that evicts.
+func (v *View) Evicting(nodes []fwk.NodeInfo) []string {
+	v.follow(nodes)
+	return sets.List(v.evicting)
+}
+
+// Find implements eligibility.Nodes.
+func (v *View) Find(name string) (node eligibility.Node, ok bool) {
+	known, ok := v.byName[name]
+	if !ok {
+		return eligibility.Node{}, false
+	}
+	return eligibility.Node{Info: known.info, Taints: known.taints}, true
+}
+
+// OnHost implements eligibility.Nodes.
+func (v *View) OnHost(host string) []string { return v.byHost[host].UnsortedList() }
+
+// Repelling implements eligibility.Nodes.
+func (v *View) Repelling() eligibility.Repelling { return v.repelling.all() }
+
+// Reserved are pods, by the name of a node, that will stand on it although the node does not show them yet.
+type Reserved map[string][]*corev1.Pod
+
+// And returns both reservations together.
+func (r Reserved) And(other Reserved) Reserved {
+	if len(other) == 0 {
+		return r
+	}
+	all := Reserved{}
+	maps.Copy(all, r)
+	for node, pods := range other {
+		all[node] = append(slices.Clip(all[node]), pods...)
+	}
+	return all
+}
+
+// On returns the pods that will stand on a node and that the node does not show. It shows those that are on their way
+// out, and whose room is held already for others.
+func (r Reserved) On(node fwk.NodeInfo) []*corev1.Pod {
+	reserved := r[node.Node().Name]
+	if len(reserved) == 0 {
+		return nil
+	}
+	shown := make(map[types.UID]bool, len(node.GetPods()))
+	for _, info := range node.GetPods() {
+		shown[info.GetPod().UID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(reserved), func(pod *corev1.Pod) bool { return shown[pod.UID] })
+}

@@ -1,0 +1,181 @@
+package kubeframework_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/shared/packing"
+)
+
+const gpu = corev1.ResourceName("nvidia.com/gpu")
+
+// amounts are resources by name and amount, one after the other.
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+// requesting is a pod with a container for each list of requests.
+func requesting(name string, containers ...corev1.ResourceList) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	for _, requests := range containers {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
+			Resources: corev1.ResourceRequirements{Requests: requests},
+		})
+	}
+	return pod
+}
+
+func TestWhatAPodRequests(t *testing.T) {
+	with := func(change func(*corev1.Pod)) *corev1.Pod {
+		pod := requesting("p", amounts("cpu", "1", "memory", "1Gi"))
+		change(pod)
+		return pod
+	}
+	const gi = 1 << 30
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want packing.Resources
+	}{
+		"nothing but a place": {requesting("p"), packing.Resources{"cpu": 0, "memory": 0, "ephemeral-storage": 0, "pods": 1}},
+		"what its containers do, CPU in thousandths": {
+			requesting("p", amounts("cpu", "1", string(gpu), "2"), amounts("cpu", "500m", "memory", "1Gi")),
+			packing.Resources{"cpu": 1500, "memory": gi, "ephemeral-storage": 0, "pods": 1, "nvidia.com/gpu": 2},
+		},
+		"an init container that needs more": {
+			with(func(pod *corev1.Pod) {
+				pod.Spec.InitContainers = requesting("", amounts("memory", "3Gi")).Spec.Containers
+			}), packing.Resources{"cpu": 1000, "memory": 3 * gi, "ephemeral-storage": 0, "pods": 1},
+		},
+		"what its runtime takes besides": {
+			with(func(pod *corev1.Pod) { pod.Spec.Overhead = amounts("cpu", "250m", "ephemeral-storage", "1Gi") }),
+			packing.Resources{"cpu": 1250, "memory": gi, "ephemeral-storage": gi, "pods": 1},
+		},
+		"more than can be counted": {
+			requesting("p", amounts(string(gpu), "9223372036854775807"), amounts(string(gpu), "1")),
+			packing.Resources{"cpu": 0, "memory": 0, "ephemeral-storage": 0, "pods": 1, "nvidia.com/gpu": math.MaxInt64},
+		},
+		"more of a processor than can be counted in thousandths": {
+			requesting("p", amounts("cpu", "9223372036854776")),
+			packing.Resources{"cpu": math.MaxInt64, "memory": 0, "ephemeral-storage": 0, "pods": 1},
+		},
+		"as much as can be counted": {
+			requesting("p", amounts(string(gpu), "1125899906842624", "cpu", "1")),
+			packing.Resources{"cpu": 1000, "memory": 0, "ephemeral-storage": 0, "pods": 1, "nvidia.com/gpu": 1 << 50},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := kubeframework.Requests(c.pod)
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("error %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// Nodes change much more often in what they say of themselves than in what they offer, or in what is taken of it.
+func TestWhatANodeOffersIsComparedWithWhatItOffered(t *testing.T) {
+	node := func(offered corev1.ResourceList) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: offered}}
+	}
+	all := []string{"cpu", "2", "memory", "4Gi", "ephemeral-storage", "8Gi", "pods", "9", string(gpu), "4"}
+	known := kubeframework.Allocatable(kubeframework.BareNode(node(amounts(all...))))
+	for name, c := range map[string]struct {
+		offered []string
+		same    bool
+	}{
+		"the same":                            {all, true},
+		"the same in other words":             {append(all[2:], "cpu", "2000m"), true},
+		"more of a processor":                 {append(all[2:], "cpu", "3"), false},
+		"less memory":                         {append(append([]string{}, all...), "memory", "3Gi"), false},
+		"other storage":                       {append(append([]string{}, all...), "ephemeral-storage", "9Gi"), false},
+		"fewer pods":                          {append(append([]string{}, all...), "pods", "8"), false},
+		"a GPU less":                          {append(append([]string{}, all...), string(gpu), "3"), false},
+		"no GPU":                              {all[:8], false},
+		"GPUs of another name":                {append(append([]string{}, all[:8]...), "amd.com/gpu", "4"), false},
+		"something that it did not have then": {append(append([]string{}, all...), "example.com/nic", "1"), false},
+	} {
+		if got := kubeframework.Offers(kubeframework.BareNode(node(amounts(c.offered...))), known); got != c.same {
+			t.Errorf("%s: the same is %t", name, got)
+		}
+	}
+}
+
+func TestWhatIsTakenOfANodeIsComparedWithWhatWas(t *testing.T) {
+	with := func(pods ...*corev1.Pod) fwk.NodeInfo {
+		node := framework.NewNodeInfo(pods...)
+		node.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		return node
+	}
+	one := amounts("cpu", "1", "memory", "1Gi", string(gpu), "1")
+	a, b := requesting("a", one), requesting("b", one)
+	known := kubeframework.Used(with(a))
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		same bool
+	}{
+		"by the same pod":               {[]*corev1.Pod{a}, true},
+		"by another one that is alike":  {[]*corev1.Pod{b}, true},
+		"by nobody":                     {nil, false},
+		"by both":                       {[]*corev1.Pod{a, b}, false},
+		"by one besides that asks none": {[]*corev1.Pod{a, requesting("c")}, false},
+		"by one without a GPU":          {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi"))}, false},
+		"by one that asks for more":     {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi", string(gpu), "2"))}, false},
+	} {
+		node := with(c.pods...)
+		if got := kubeframework.TakesUp(node, known); got != c.same {
+			t.Errorf("%s: the same is %t", name, got)
+		}
+		before := packing.Resources{"left over": 7}
+		if diff := cmp.Diff(kubeframework.Used(node), kubeframework.UsedIn(before, node)); diff != "" {
+			t.Errorf("%s, in place of what is not needed any more (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestPodsAreAlikeIfEachContainerRequestsTheSame(t *testing.T) {
+	one, other := amounts("cpu", "1", string(gpu), "1"), amounts("cpu", "1000m", string(gpu), "1")
+	with := func(change func(*corev1.Pod)) *corev1.Pod {
+		pod := requesting("b", other)
+		change(pod)
+		return pod
+	}
+	a := requesting("a", one)
+	for name, c := range map[string]struct {
+		pod   *corev1.Pod
+		alike bool
+	}{
+		"itself":                        {a, true},
+		"one that says it otherwise":    {requesting("b", other), true},
+		"one that asks for more":        {requesting("b", amounts("cpu", "2", string(gpu), "1")), false},
+		"one that asks for less":        {requesting("b", amounts("cpu", "1")), false},
+		"one that has another one":      {requesting("b", one, amounts("cpu", "0")), false},
+		"one with something before":     {with(func(p *corev1.Pod) { p.Spec.InitContainers = a.Spec.Containers }), false},
+		"one that takes more around it": {with(func(p *corev1.Pod) { p.Spec.Overhead = amounts("cpu", "1m") }), false},
+		"one that is asked for as a whole": {with(func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "4")}
+		}), false},
+		"one that runs, and was given something else": {with(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c"}}
+		}), false},
+		"one whose container is started again": {with(func(p *corev1.Pod) {
+			p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		}), false},
+	} {
+		if got, back := kubeframework.Alike(a, c.pod), kubeframework.Alike(c.pod, a); got != c.alike || back != c.alike {
+			t.Errorf("%s: alike is %t, and the other way round %t", name, got, back)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/turns"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/offline/place"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// subGroups compares what the answer says of each group with the PodGroup, and its domains with where its pods stand.
+func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
+	if turn.Gang.Tree == nil {
+		if len(given.SubGroups) > 0 {
+			v.fault(given.key(), "it has groups in the answer, although its tree is invalid")
+		}
+		return
+	}
+	results := map[string]*place.SubGroupResult{}
+	for i := range given.SubGroups {
+		name := given.SubGroups[i].Name
+		if turn.Gang.Tree.Group(name) == nil {
+			v.fault(given.key(), "subGroup %q is not in the input", name)
+		}
+		if results[name] != nil {
+			v.fault(given.key(), "subGroup %q is in the answer twice", name)
+		}
+		results[name] = &given.SubGroups[i]
+	}
+	on := standing(turn.Gang, given.Assignments)
+	for _, group := range turn.Gang.Tree.Groups() {
+		result := results[group.Name]
+		if result == nil {
+			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
+			continue
+		}
+		v.subGroup(given, result, group, v.domains(group, on), turn.Hold != nil)
+	}
+}
+
+func (v *verifier) subGroup(
+	given *podGroup, result *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool,
+) {
+	c := group.Constraint
+	if result.Topology != c.Topology || result.RequiredTopologyLevel != c.RequiredTopologyLevel ||
+		result.PreferredTopologyLevel != c.PreferredTopologyLevel {
+		v.fault(given.key(), "subGroup %q has another topology constraint in the input", group.Name)
+	}
+	if held && len(result.Domains) == 0 {
+		return // Of a gang that is not planned nobody says where it stands.
+	}
+	for level, paths := range domains {
+		if !slices.Equal(result.Domains[level], paths) {
+			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths),
+				listed(result.Domains[level]))
+		}
+	}
+	for level := range result.Domains {
+		if _, known := domains[level]; !known {
+			v.fault(given.key(), "subGroup %q has no level %q", group.Name, level)
+		}
+	}
+}
+
+// domains are those in which the pods of a group stand, sorted, by level of its topology.
+func (v *verifier) domains(group *podgrouptree.Group, on map[string][]string) map[string][]string {
+	topology := v.cluster.Topologies[group.Constraint.Topology]
+	if topology == nil {
+		return nil
+	}
+	levels := nodes.Levels(topology)
+	domains := map[string][]string{}
+	for _, level := range levels {
+		domains[level] = nil
+	}
+	for _, leaf := range leavesOf(group) {
+		for _, name := range on[leaf.Name] {
+			node := v.nodes[name]
+			if node == nil {
+				continue
+			}
+			path := nodes.Path(node.Labels, levels)
+			for depth := range path {
+				domains[levels[depth]] = append(domains[levels[depth]], pathText(path[:depth+1]))
+			}
+		}
+	}
+	for level := range domains {
+		slices.Sort(domains[level])
+		domains[level] = slices.Compact(domains[level])
+	}
+	return domains
+}
+
+func leavesOf(group *podgrouptree.Group) []*podgrouptree.Group {
+	if group.Leaf() {
+		return []*podgrouptree.Group{group}
+	}
+	var leaves []*podgrouptree.Group
+	for _, child := range group.Children {
+		leaves = append(leaves, leavesOf(child)...)
+	}
+	return leaves
+}
+
+var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
+
+// pathText writes a domain as place does: label values joined by "/", and escaped.
+func pathText(path []string) string {
+	escaped := make([]string, len(path))
+	for i, value := range path {
+		escaped[i] = pathEscaper.Replace(value)
+	}
+	return strings.Join(escaped, "/")
+}
+
+func listed(paths []string) string {
+	if len(paths) == 0 {
+		return "no domain"
+	}
+	return strings.Join(paths, ", ")
+}

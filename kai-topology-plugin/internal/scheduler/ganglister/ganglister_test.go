@@ -1,0 +1,240 @@
+package ganglister_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
+	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
+)
+
+// member is a pod of gang "g" on a node, or without one if that is empty.
+func member(name, node string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name, UID: types.UID(name),
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: "g"},
+	}}
+	pod.Spec.NodeName = node
+	return pod
+}
+
+var key = gang.Key{Namespace: "ns", Name: "g"}
+
+// lister has gang "g" of two pods, "standing" on node "n" and "pending", and Topology "t" of racks.
+func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
+	t.Helper()
+	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
+	pods := core.Pods().Informer()
+	for range 2 { // Each profile indexes the one informer.
+		if err := ganglister.Index(pods); err != nil {
+			t.Fatal(err)
+		}
+	}
+	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	topologies := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	loose := member("loose", "n")
+	loose.Annotations = nil
+	for store, objects := range map[cache.Indexer][]any{
+		pods.GetIndexer(): {member("standing", "n"), member("pending", ""), loose},
+		core.Nodes().Informer().GetIndexer(): {
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "z", "rack": "r"}}},
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "partly", Labels: map[string]string{"zone": "z", "host": "h"}}},
+		},
+		podGroups: {&scheduling.PodGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g", Generation: 3},
+			Spec: scheduling.PodGroupSpec{
+				MinMember:          ptr.To[int32](2),
+				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack"},
+			},
+		}},
+		topologies: {&kai.Topology{
+			ObjectMeta: metav1.ObjectMeta{Name: "t", UID: "t", Generation: 1},
+			Spec:       kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: "zone"}, {NodeLabel: "rack"}}},
+		}},
+	} {
+		for _, object := range objects {
+			if err := store.Add(object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	finished, err := ganglister.NewFinished(nil) // Nothing is read from a cluster until it runs.
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &ganglister.Lister{
+		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(), Finished: finished,
+		PodGroups: schedulinglisters.NewPodGroupLister(podGroups), Topologies: kailisters.NewTopologyLister(topologies),
+		Assumed: func(gang.Key) []*corev1.Pod { return assumed }, Ours: func(string) bool { return true },
+		Ended: func(gang.Key) map[string]int { return nil },
+	}
+}
+
+func nodesOf(pods []*corev1.Pod) map[string]string {
+	nodes := map[string]string{}
+	for _, pod := range pods {
+		nodes[pod.Name] = pod.Spec.NodeName
+	}
+	return nodes
+}
+
+func TestWhatPodsLeaveOfANode(t *testing.T) {
+	read := lister(t)
+	if free := read.Free("n"); free["pods"] != -2 || free["cpu"] != 0 {
+		t.Errorf("of a node that offers nothing two pods leave %v", free)
+	}
+	if free := read.Free("partly"); free == nil || free["pods"] != 0 {
+		t.Errorf("of an empty node: %v", free)
+	}
+	if free := read.Free("gone"); free != nil {
+		t.Errorf("of no node: %v", free)
+	}
+}
+
+func TestAssumedPodsAreWhereTheyAreAboutToBe(t *testing.T) {
+	read := lister(t, member("pending", "n"), member("standing", "elsewhere"))
+	pods, err := read.PodsOf(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"standing": "n", "pending": "n"}, nodesOf(pods)); diff != "" {
+		t.Errorf("pods with those that are assumed (-want +got):\n%s", diff)
+	}
+	shown, err := read.Shown(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"standing": "n", "pending": ""}, nodesOf(shown)); diff != "" {
+		t.Errorf("pods as the API server shows them (-want +got):\n%s", diff)
+	}
+	whole, err := read.Gang(key)
+	if err != nil || len(whole.Standing) != 2 || len(whole.Pending) != 0 {
+		t.Errorf("the gang is %+v, %v", whole, err)
+	}
+}
+
+func TestAGangWithoutAPodGroupIsNone(t *testing.T) {
+	read, other := lister(t), gang.Key{Namespace: "ns", Name: "other"}
+	if found, err := read.Gang(other); found != nil || err != nil {
+		t.Errorf("there is a gang %v, %v", found, err)
+	}
+	if _, err := read.PodGroup(other); !apierrors.IsNotFound(err) {
+		t.Errorf("reading its PodGroup: %v", err)
+	}
+	if _, err := read.Version(other); !apierrors.IsNotFound(err) {
+		t.Errorf("reading its version: %v", err)
+	}
+}
+
+func TestAVersionChangesWithTheTopology(t *testing.T) {
+	read := lister(t)
+	before, err := read.Version(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := read.Topologies.Get("t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology.Generation++
+	after, err := read.Version(key)
+	if err != nil || before.ChangedTo(after) != "a Topology was changed" {
+		t.Errorf("it says %q, %v", before.ChangedTo(after), err)
+	}
+}
+
+func TestAPodOfTheSameNameIsAnotherPod(t *testing.T) {
+	read := lister(t)
+	known, other, unknown := member("pending", ""), member("pending", ""), member("unknown", "")
+	known.Annotations = nil // The queue has it from before it was given its gang.
+	other.UID = "other"
+	if got, is := read.KeyOf(known); got != key || !is || read.IsGone(known) {
+		t.Errorf("the pod is of gang %v, gone %t", got, read.IsGone(known))
+	}
+	for _, pod := range []*corev1.Pod{other, unknown} {
+		if read.Latest(pod) != pod || !read.IsGone(pod) {
+			t.Errorf("pod %s is taken for one of the cache", pod.UID)
+		}
+	}
+}
+
+func TestStandingPodsAreFoundByTheirGangs(t *testing.T) {
+	read := lister(t)
+	all := read.Standing(func(*corev1.Pod) bool { return true })
+	if keys := slices.Collect(maps.Keys(all)); len(keys) != 1 || keys[0] != key {
+		t.Fatalf("gangs %v", keys)
+	}
+	if diff := cmp.Diff(map[string]string{"standing": "n"}, nodesOf(all[key])); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	if none := read.Standing(func(*corev1.Pod) bool { return false }); len(none) > 0 {
+		t.Errorf("pods that were not chosen: %v", none)
+	}
+}
+
+func TestTheDomainOfANodeEndsWithItsFirstMissingLabel(t *testing.T) {
+	read := lister(t)
+	levels := []string{"zone", "rack", "host"}
+	for node, want := range map[string]string{"n": "z/r", "partly": "z", "none": ""} {
+		if got := read.Domain(levels, node).String(); got != want {
+			t.Errorf("node %s is in %q, want %q", node, got, want)
+		}
+	}
+}
+
+func TestPodsThatHaveDoneTheirWorkAreOfTheirGangStill(t *testing.T) {
+	read := lister(t, member("standing", "n"))
+	done, failed := member("done", "n"), member("failed", "n")
+	done.Status.Phase, failed.Status.Phase = corev1.PodSucceeded, corev1.PodFailed
+	for _, pod := range []*corev1.Pod{done, failed} {
+		if err := read.Finished.GetIndexer().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pods, err := read.WithFinished(key, []*corev1.Pod{member("done", "n"), member("running", "n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Ended = func(of gang.Key) map[string]int { return map[string]int{of.Name: 2} }
+	if more, err := read.WithFinished(key, nil); err != nil || len(more) != 3 || !gang.Done(more[2]) ||
+		gang.LeafOf(more[2]) != "g" {
+		t.Errorf("with two that are gone: %v, %v", nodesOf(more), err)
+	}
+	if len(pods) != 2 || pods[1] != done {
+		t.Errorf("pods %v; want that which runs and, once, that which is done", nodesOf(pods))
+	}
+}
+
+func TestATopologyThatWasDeletedIsAnError(t *testing.T) {
+	read := lister(t)
+	assembled, err := read.Gang(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := read.TopologiesOf(assembled); err != nil || found["t"] == nil {
+		t.Errorf("found %v, %v", found, err)
+	}
+	read.Topologies = kailisters.NewTopologyLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
+	if _, err := read.TopologiesOf(assembled); err == nil {
+		t.Error("nobody misses the Topology")
+	}
+	if _, exists := read.Levels("t"); exists {
+		t.Error("it has levels")
+	}
+}

@@ -1,0 +1,81 @@
+package plugin
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+	"packtree.dev/shared/packing"
+)
+
+// EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
+// are not among them: they wake their gang themselves, see watch.
+func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	node := fwk.Add | fwk.Delete | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	pod := fwk.Delete | fwk.UpdatePodScaleDown
+	return append(p.hints.ruleEvents(),
+		hintOn(fwk.Node, node, p.hints.nodeHelps),
+		hintOn(fwk.Pod, pod, p.hints.podHelps),
+	), nil
+}
+
+func hintOn(resource fwk.EventResource, changes fwk.ActionType, hint fwk.QueueingHintFn) fwk.ClusterEventWithHint {
+	return fwk.ClusterEventWithHint{
+		Event: fwk.ClusterEvent{Resource: resource, ActionType: changes}, QueueingHintFn: hint,
+	}
+}
+
+// queueingHints say whether an event can help a pod that waits; of nodes and of room gangstate knows it.
+type queueingHints struct {
+	lister *ganglister.Lister
+	gangs  *gangstate.State
+	view   *clusterview.View
+	freed  freed
+}
+
+// freed is what was free on a node when a pod had left it. kube-scheduler asks about the same pod for each that waits,
+// one after the other.
+type freed struct {
+	by   *corev1.Pod
+	free packing.Resources
+}
+
+// grouped returns a pod with its gang. The queue may have it from before it was grouped.
+func (h *queueingHints) grouped(waiting *corev1.Pod) *corev1.Pod {
+	if _, member := gang.KeyOf(waiting); member {
+		return waiting
+	}
+	return h.lister.Latest(waiting)
+}
+
+func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	old, _ := before.(*corev1.Node)
+	node, _ := after.(*corev1.Node)
+	return hint(h.gangs.NodeHelps(h.grouped(waiting), old, node)), nil
+}
+
+func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	pod, ok := before.(*corev1.Pod)
+	if !ok {
+		pod, _ = after.(*corev1.Pod)
+	}
+	return hint(h.gangs.PodHelps(h.grouped(waiting), pod, func(node string) packing.Resources {
+		if h.freed.by != pod {
+			h.freed = freed{pod, h.lister.Free(node)}
+		}
+		return h.freed.free
+	})), nil
+}
+
+func hint(helps bool) fwk.QueueingHint {
+	if helps {
+		return fwk.Queue
+	}
+	return fwk.QueueSkip
+}

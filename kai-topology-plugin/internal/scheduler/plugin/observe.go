@@ -1,0 +1,71 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// observe reads a gang for its status: only what the API server shows counts, not what we are about to do.
+func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
+	podGroup, err := p.lister.PodGroup(key)
+	if err != nil {
+		return podgroupstatus.Observed{}, err
+	}
+	pods, err := p.lister.Shown(key)
+	if err != nil {
+		return podgroupstatus.Observed{}, err
+	}
+	if pods, err = p.lister.WithFinished(key, pods); err != nil {
+		return podgroupstatus.Observed{}, err
+	}
+	if !p.profiles.speaksFor(p.name, pods) {
+		return podgroupstatus.Observed{Elsewhere: true}, nil
+	}
+	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
+	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Status: p.gangs.Status(podGroup)}
+	if held != nil && held.Reason == scheduling.ReasonInvalid {
+		return observed, nil
+	}
+	observed.Groups, err = p.stand(assembled)
+	return observed, err
+}
+
+func (p *Plugin) stand(assembled *gang.Gang) ([]solve.Group, error) {
+	topologies, err := p.lister.TopologiesOf(assembled)
+	if err != nil {
+		return nil, err
+	}
+	nodes := map[string]fwk.NodeInfo{}
+	for _, pod := range assembled.Standing {
+		name := pod.Spec.NodeName
+		node, err := p.lister.Nodes.Get(name)
+		switch {
+		case err == nil:
+			nodes[name] = kubeframework.BareNode(node)
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading node %s: %w", name, err)
+		}
+	}
+	request := solve.Request{Gang: assembled, Topologies: topologies, View: clusterview.New(nil)}
+	for _, node := range nodes {
+		request.Nodes = append(request.Nodes, node)
+	}
+	answer, err := solve.Stand(request)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.Groups) == 0 {
+		return nil, errors.New("the engine does not say where the pods stand")
+	}
+	return answer.Groups, nil
+}

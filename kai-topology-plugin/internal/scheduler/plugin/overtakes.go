@@ -1,0 +1,70 @@
+package plugin
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/decide/overtaking"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// account records what a decision means for those who wait: the gang waits itself, or it overtakes others.
+func (p *Plugin) account(asked *request, answer *solve.Answer) {
+	switch {
+	case len(answer.Nodes) > 0 || answer.Verdict == scheduling.ReasonPlaced:
+		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer))
+	case refused(answer):
+		claim := overtaking.ClaimOf(asked.Gang, answer)
+		first, effects := p.gangs.DidNotFit(asked.Gang, claim, asked.began)
+		if first && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
+			p.gangs.Recount(asked.Key(), p.tookSince(claim))
+		}
+		p.effects.do(effects)
+		p.effects.do(p.reader.reserver.Extend(asked.Key(), p.clock.Now()))
+	}
+}
+
+// afterReserving returns an answer, or another one after room was reserved for a gang that would be overtaken once too
+// often if this one became the plan of its gang.
+func (p *Plugin) afterReserving(
+	ctx context.Context, asked *request, answer *solve.Answer,
+) (*solve.Answer, error) {
+	if len(answer.Nodes) == 0 {
+		return answer, nil
+	}
+	reserved, effects, err := p.reader.reserver.Before(ctx, overtaking.TakingOf(asked.Gang, answer), p.clock.Now())
+	p.effects.do(effects)
+	if err != nil || !reserved {
+		return answer, err
+	}
+	return p.answer(ctx, asked)
+}
+
+// tookSince returns the gangs that stand and were given nodes after the gang of a claim was created.
+func (p *Plugin) tookSince(claim gangstate.Claim) []gangstate.Taking {
+	pods := p.lister.Standing(func(pod *corev1.Pod) bool { return scheduledAt(pod).After(claim.Rank.Since) })
+	var takings []gangstate.Taking
+	for key, members := range pods {
+		podGroup, err := p.lister.PodGroup(key)
+		if err != nil {
+			continue
+		}
+		standing := &gang.Gang{PodGroup: podGroup, Standing: members}
+		takings = append(takings, gangstate.Taking{Rank: standing.Rank(), Asks: overtaking.Asks(members)})
+	}
+	return takings
+}
+
+func scheduledAt(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodScheduled {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}

@@ -1,0 +1,211 @@
+// Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says,
+// and none is bound before all that the gang needs have a node.
+//
+// What is known of each gang is in package gangstate. Here it is given what happens, and what it returns is done: see
+// effects.go. The life of a gang, a file each:
+//
+//	watch.go       what happens to pods, PodGroups, Topologies and nodes
+//	preenqueue.go  pods are held until their PodGroup and enough of them exist
+//	queuesort.go   pods of one gang are taken one after the other
+//	prefilter.go   the first pod plans the whole gang, the others look their node up
+//	plan.go        from the pod that asks to the plan of its gang
+//	question.go    what a decision is made of
+//	overtakes.go   what a decision means for those who wait
+//	filter.go      the room that planned pods will take is kept from others
+//	reserve.go     a pod is put on its node, or taken off it
+//	permit.go      pods wait until the minima of the gang have nodes, and go together
+//	prebind.go     so many are bound at a time, to nodes that are what they were when they were planned for
+//	bind.go        a pod learns where it is by the request that binds it
+//	postfilter.go  a pod that cannot go where it was planned breaks the plan
+//	preempt.go     a gang that does not fit has others leave, see package preemption; evict.go has them leave
+//	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
+//	seats.go       what becomes of the room of pods that left, which is held for their successors
+//	effects.go     what is done about an event
+//	measure.go     what is free, and how many more gangs fit, for metrics
+//	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
+//	hints.go       which events let a gang that does not fit try again
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	policylisters "k8s.io/client-go/listers/policy/v1"
+	"k8s.io/client-go/rest"
+	fwk "k8s.io/kube-scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
+	"packtree.dev/kai-topology-plugin/internal/decide/turns"
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+	"packtree.dev/shared/client/clientset/versioned"
+)
+
+// Name is the plugin's name in a KubeSchedulerConfiguration.
+const Name = "KAITopology"
+
+// Plugin schedules gangs.
+type Plugin struct {
+	handle   fwk.Handle
+	profiles *profiles
+	// name is that of the plugin's own profile.
+	name     string
+	lister   *ganglister.Lister
+	reader   *reader
+	hints    *queueingHints
+	effects  *executor
+	view     *clusterview.View
+	pdbs     policylisters.PodDisruptionBudgetLister
+	gangs    *gangstate.State
+	clock    clock.PassiveClock
+	bindings inFlight
+	stopper  *staleness.Stopper
+	plain    *preemptForPlain
+	measure  measure
+	// mender works beside the scheduling loop.
+	mender *mender
+	claims claims
+	// started is when this process began to remember who overtakes whom.
+	started time.Time
+}
+
+var (
+	_ fwk.PreEnqueuePlugin  = &Plugin{}
+	_ fwk.QueueSortPlugin   = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PostFilterPlugin  = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.PermitPlugin      = &Plugin{}
+	_ fwk.PreBindPlugin     = &Plugin{}
+	_ fwk.BindPlugin        = &Plugin{}
+	_ fwk.PostBindPlugin    = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
+)
+
+// Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if
+// another one is the leader: up to then it writes nothing. Marks reports whether a pod of a gang that does not fit is
+// to be marked unschedulable.
+func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool) {
+	shared := &profiles{}
+	factory = func(ctx context.Context, configured runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		arguments, err := argumentsOf(configured)
+		if err != nil {
+			return nil, err
+		}
+		client, err := clientOf(handle)
+		if err != nil {
+			return nil, err
+		}
+		made, err := newPluginAmong(ctx, shared, handle, client, leading)
+		if err != nil {
+			return nil, err
+		}
+		made.reader.placement = arguments.Placement
+		made.mender.unset = arguments.repair
+		if arguments.ReserveFor != nil {
+			made.reader.reserver.For = arguments.ReserveFor.Duration
+		}
+		shared.name(arguments.shapes)
+		return made, nil
+	}
+	return factory, shared.mark
+}
+
+// clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
+func clientOf(handle fwk.Handle) (versioned.Interface, error) {
+	config := rest.CopyConfig(handle.KubeConfig())
+	// Custom resources are not served in the protobuf of kube-scheduler's own client.
+	config.ContentType, config.AcceptContentTypes = "", ""
+	// Nothing here competes with bindings for a limit: besides its watches this client has one request under way at a
+	// time, the status of one PodGroup, and none about the same PodGroup for a while after.
+	config.QPS, config.RateLimiter = -1, nil
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("creating client: %w", err)
+	}
+	return client, nil
+}
+
+func newPluginAmong(
+	ctx context.Context, all *profiles, handle fwk.Handle, client versioned.Interface, leading <-chan struct{},
+) (*Plugin, error) {
+	filters, err := kubeframework.FiltersOf(handle)
+	if err != nil {
+		return nil, err
+	}
+	all.add(filters.ProfileName())
+	core := handle.SharedInformerFactory().Core().V1()
+	pods := core.Pods().Informer()
+	if err := ganglister.Index(pods); err != nil {
+		return nil, fmt.Errorf("indexing pods by gang: %w", err)
+	}
+	finished, err := ganglister.NewFinished(handle.ClientSet())
+	if err != nil {
+		return nil, err
+	}
+	gangs, view := gangstate.New(all.have), clusterview.New(filters)
+	lister := &ganglister.Lister{
+		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
+		Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
+	}
+	plugin := &Plugin{
+		handle:   handle,
+		profiles: all,
+		name:     filters.ProfileName(),
+		lister:   lister,
+		reader:   newReader(handle, lister, gangs, view),
+		hints:    &queueingHints{lister: lister, gangs: gangs, view: view},
+		effects: &executor{
+			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{},
+			announcer: gangevents.New(handle.EventRecorder()),
+		},
+		view:     view,
+		pdbs:     handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),
+		gangs:    gangs,
+		clock:    clock.RealClock{},
+		bindings: newInFlight(),
+		started:  time.Now(),
+		measure: measure{
+			lister: lister, profiles: all, counted: gangs.Counted,
+			lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
+				return all.copied.On(ctx, cluster, run)
+			},
+		},
+
+		claims: claims{
+			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
+		},
+	}
+	plugin.mender = newMender(plugin)
+	plugin.effects.roomChanged = plugin.mender.clusterChanged
+	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
+		return nil, err
+	}
+	if err := plugin.watch(ctx, client, leading); err != nil {
+		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)
+	}
+	return plugin, nil
+}
+
+// Name returns the name of the plugin.
+func (p *Plugin) Name() string { return Name }
+
+// SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a
+// gang we add nothing to what tells them apart, and the pods of a gang are never alike.
+func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if _, member := p.lister.KeyOf(pod); member {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "pods of a gang are planned together")
+	}
+	return nil, nil
+}

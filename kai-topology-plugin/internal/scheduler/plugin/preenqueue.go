@@ -1,0 +1,46 @@
+package plugin
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists, is valid and refers to the
+// topology that they were made for, and as many pods exist as its minima ask for.
+func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
+	pod = p.lister.Latest(pod)
+	if gang.Expected(pod) {
+		return hold("waiting for the pod grouper to name the pod's PodGroup in annotation " +
+			scheduling.AnnotationPodGroupName)
+	}
+	key, member := gang.KeyOf(pod)
+	if !member {
+		if p.plain.running(pod) {
+			return hold("waiting for the preemption for this pod to be finished")
+		}
+		return nil
+	}
+	if reason := p.queued(key, pod); reason != "" {
+		return hold(reason)
+	}
+	return nil
+}
+
+// queued says why a pod of a gang has to wait for that to be planned, empty if it has not.
+func (p *Plugin) queued(key gang.Key, pod *corev1.Pod) string {
+	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
+	p.effects.do(effects)
+	if p.lister.IsGone(pod) { // Word that it was deleted may have come before.
+		p.gangs.Forgotten(key, pod.UID)
+	}
+	return reason
+}
+
+func hold(reason string) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
+}

@@ -1,0 +1,95 @@
+package plugin
+
+import (
+	"slices"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/turns"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
+	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
+)
+
+// profiles are those of this process that have the plugin, each in an instance of its own. They are made one after the
+// other, and what they agree on is read meanwhile: each replaces it as a whole.
+type profiles struct {
+	agreed atomic.Pointer[agreement]
+	// copied is the copy of the cluster on which is decided what does not have to be at once.
+	copied turns.Copy
+}
+
+// agreement is what is the same to all profiles. It is not changed any more.
+type agreement struct {
+	// names are those of the profiles. Pods that name one of them are placed here; those of other schedulers are not
+	// waited for.
+	names     sets.Set[string]
+	podGroups schedulinglisters.PodGroupLister
+	// shapes are those that the arguments of any profile name.
+	shapes []capacity.Shape
+}
+
+func (p *profiles) now() agreement {
+	if agreed := p.agreed.Load(); agreed != nil {
+		return *agreed
+	}
+	return agreement{}
+}
+
+// agree changes what profiles agree on, in a copy of it.
+func (p *profiles) agree(change func(*agreement)) {
+	next := p.now()
+	next.names, next.shapes = next.names.Clone(), slices.Clip(next.shapes)
+	change(&next)
+	p.agreed.Store(&next)
+}
+
+func (p *profiles) add(name string) {
+	p.agree(func(agreed *agreement) { agreed.names.Insert(name) })
+}
+
+func (p *profiles) have(scheduler string) bool { return p.now().names.Has(scheduler) }
+
+// name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
+func (p *profiles) name(shapes []capacity.Shape) {
+	p.agree(func(agreed *agreement) {
+		for _, shape := range shapes {
+			if !slices.ContainsFunc(agreed.shapes, func(known capacity.Shape) bool { return known.Name == shape.Name }) {
+				agreed.shapes = append(agreed.shapes, shape)
+			}
+		}
+	})
+}
+
+// know gives the profiles a way to look at PodGroups.
+func (p *profiles) know(podGroups schedulinglisters.PodGroupLister) {
+	p.agree(func(agreed *agreement) { agreed.podGroups = podGroups })
+}
+
+// mark reports whether a pod of a gang that does not fit is to be marked unschedulable: unless its PodGroup says no.
+func (p *profiles) mark(pod *corev1.Pod) bool {
+	podGroups := p.now().podGroups
+	if podGroups == nil {
+		return true
+	}
+	key := keyOf(pod)
+	podGroup, err := podGroups.PodGroups(key.Namespace).Get(key.Name)
+	return err != nil || ptr.Deref(podGroup.Spec.MarkUnschedulable, true)
+}
+
+// speaksFor reports whether it is for the profile of the given name to report on a gang: of those that its pods name it
+// is the first, or the first of all if they name none.
+func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
+	all, named := p.now().names, sets.New[string]()
+	for _, pod := range pods {
+		if all.Has(pod.Spec.SchedulerName) {
+			named.Insert(pod.Spec.SchedulerName)
+		}
+	}
+	if len(named) == 0 {
+		named = all
+	}
+	return name == slices.Min(named.UnsortedList())
+}

@@ -1,0 +1,167 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
+	"packtree.dev/kai-topology-plugin/internal/decide/repair"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// follow does the next step of a plan.
+func (m *mender) follow(r *round, podGroup *scheduling.PodGroup, plan repair.Plan) {
+	key := gang.KeyOfPodGroup(podGroup)
+	due := r.due[key]
+	switch {
+	case plan.Reason != scheduling.ReasonMoveAhead:
+		why := "its pods have a place where the others stand"
+		if plan.Reason != "" {
+			why = plan.Sentence(due)
+		}
+		m.abandon(r, podGroup, why)
+		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
+		switch plan.Reason {
+		case scheduling.ReasonMoveBudget:
+			r.soon(repairSoon) // No event says when the budget lets more pods go.
+		case scheduling.ReasonMoveNotAllowed:
+			m.rest(r, podGroup, r.now.Add(adviceRest)) // It is advice only.
+			r.soon(adviceRest)
+		}
+	case r.now.Before(due) && !r.held.Has(key):
+		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
+		r.soon(due.Sub(r.now))
+	default:
+		r.said[key] = gangstate.Repair{
+			Reason: scheduling.ReasonMoving,
+			Message: fmt.Sprintf("moves %s: room is held there for %s",
+				plan.What(), preemption.Count(len(plan.Seats), "pod")),
+		}
+		m.hold(r, podGroup, plan)
+	}
+}
+
+// hold holds the seats of a plan, or has the pods evicted that are to leave for them if they are held, and written.
+func (m *mender) hold(r *round, podGroup *scheduling.PodGroup, plan repair.Plan) {
+	r.soon(confirmApart)
+	key, move := gang.KeyOfPodGroup(podGroup), m.gangs.MoveOf(podGroup)
+	switch {
+	case plan.Confirmed && len(move.Seats) < len(plan.Seats):
+		return // Some are lost since the plan was made. It is made anew in a moment.
+	case plan.Confirmed:
+		progress := move.Decided(plan.What(), plan.Leaving, len(plan.Seats))
+		if seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
+			progress = progress.Evicts()
+			r.evict = append(r.evict, podGroup)
+		}
+		m.gangs.Proceed(key, progress)
+		return
+	}
+	var seats []gangstate.Placement
+	for _, seat := range plan.Seats {
+		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
+	}
+	for _, seat := range seats {
+		if slices.ContainsFunc(m.gangs.StandingOn(seat.Node), m.left) {
+			return // Its room may be what the plan found. It is planned anew in a moment.
+		}
+	}
+	metrics.RepairMove(metrics.MoveHeld)
+	m.effects.do(m.gangs.HoldMove(key, gangstate.Move{
+		Seats: seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began,
+		Progress: move.Over().Decided(plan.What(), plan.Leaving, len(seats)),
+	}, r.now))
+}
+
+// seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
+func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
+	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	if planned == nil || planned.Reason != scheduling.ReasonMoving {
+		return 0
+	}
+	for _, held := range podGroup.Status.Seats {
+		seats += len(held.Nodes)
+	}
+	return seats
+}
+
+// abandon gives up the seats of a gang if some are held, and says nothing more of it.
+func (m *mender) abandon(r *round, podGroup *scheduling.PodGroup, why string) {
+	key := gang.KeyOfPodGroup(podGroup)
+	if len(m.gangs.MoveOf(podGroup).Seats) > 0 {
+		m.giveUp(key, why)
+	}
+	r.said[key] = gangstate.Repair{}
+}
+
+// giveUp ends a move.
+func (m *mender) giveUp(key gang.Key, why string) {
+	metrics.RepairMove(metrics.MoveGivenUp)
+	m.effects.do(m.gangs.EndMove(key))
+	m.effects.announce(key, gangevents.News{
+		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
+	})
+}
+
+// evictMoved evicts the pods of a gang that are to leave. If a budget forbids the first, nothing has happened, and the
+// move is given up; if it forbids others, these are tried again for as long as the seats are held.
+func (m *mender) evictMoved(ctx context.Context, r *round, podGroup *scheduling.PodGroup) {
+	key, move := gang.KeyOfPodGroup(podGroup), m.gangs.MoveOf(podGroup)
+	for _, pod := range m.stillStanding(move.Leaving) {
+		evicted, err := m.evictForMove(ctx, key, pod)
+		switch {
+		case apierrors.IsTooManyRequests(err) && move.Evicted == 0:
+			m.rest(r, podGroup, m.clock.Now().Add(budgetRest))
+			m.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
+			return
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "Evicting a pod that is to move", "pod", klog.KObj(pod), "podGroup", key)
+			return
+		case evicted:
+			move.Progress = move.Moved()
+			m.gangs.Proceed(key, move.Progress)
+		}
+	}
+	if move.Step != gangstate.MoveMade {
+		m.gangs.Proceed(key, move.Made())
+		m.effects.do(m.gangs.ExtendMove(key, m.clock.Now().Add(gangstate.MoveHold(podGroup))))
+		metrics.RepairMove(metrics.MoveMade)
+		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", move.Evicted, "what", move.What)
+		m.effects.announce(key, gangevents.News{
+			Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
+			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(move.Evicted, "pod"), move.What),
+		})
+	}
+}
+
+// evictForMove evicts a pod, and reports whether that was necessary: it may be gone, or another one of its name.
+func (m *mender) evictForMove(ctx context.Context, key gang.Key, pod *corev1.Pod) (evicted bool, err error) {
+	err = m.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
+	})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	metrics.RepairMovedPod()
+	m.effects.announcer.Announce(gangevents.Subject{}, gangevents.News{
+		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
+		Note: fmt.Sprintf("Evicted so that PodGroup %s is whole again elsewhere", key),
+	})
+	return true, nil
+}

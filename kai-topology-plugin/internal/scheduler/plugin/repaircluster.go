@@ -1,0 +1,88 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+)
+
+// speaksFor reports whether it is for this profile to report on a gang.
+func (m *mender) speaksFor(key gang.Key) bool {
+	pods, err := m.lister.Shown(key)
+	return err == nil && m.profiles.speaksFor(m.name, pods)
+}
+
+// shown is the cluster as the API server shows it. Nothing in it may be changed.
+func shown(lister *ganglister.Lister) (*inventory.Inventory, error) {
+	cluster := inventory.New()
+	var err error
+	if cluster.Nodes, err = lister.Nodes.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("reading nodes: %w", err)
+	}
+	if cluster.Pods, err = lister.Pods.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("reading pods: %w", err)
+	}
+	if cluster.PodGroups, err = lister.PodGroups.List(labels.Everything()); err != nil {
+		return nil, fmt.Errorf("reading PodGroups: %w", err)
+	}
+	topologies, err := lister.Topologies.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("reading Topologies: %w", err)
+	}
+	for _, topology := range topologies {
+		cluster.Topologies[topology.Name] = topology
+	}
+	return cluster, nil
+}
+
+// shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a
+// node already.
+func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
+	cluster, err := shown(m.lister)
+	if err != nil {
+		return nil, err
+	}
+	cluster.Placement = m.reader.placement
+	assumed := map[types.UID]*corev1.Pod{}
+	for _, podGroup := range cluster.PodGroups {
+		for _, pod := range m.lister.Assumed(gang.KeyOfPodGroup(podGroup)) {
+			assumed[pod.UID] = pod
+		}
+	}
+	for i, pod := range cluster.Pods {
+		if placed := assumed[pod.UID]; placed != nil && pod.Spec.NodeName == "" {
+			cluster.Pods[i] = placed
+		}
+	}
+	return cluster, nil
+}
+
+// stillStanding returns those of some pods that stand yet.
+func (m *mender) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		found := m.shownAs(pod)
+		return found == nil || !gang.Standing(found)
+	})
+}
+
+// shownAs returns a pod as the API server shows it; nil if it is gone.
+func (m *mender) shownAs(pod *corev1.Pod) *corev1.Pod {
+	found, err := m.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || found.UID != pod.UID {
+		return nil
+	}
+	return found
+}
+
+// left reports whether a pod has left its node or is about to, or will never get there.
+func (m *mender) left(pod *corev1.Pod) bool {
+	found := m.shownAs(pod)
+	return found == nil || !gang.Standing(found) && !gang.Pending(found)
+}

@@ -1,0 +1,45 @@
+package plugin
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
+	moved := podGroup("moved", 1)
+	moved.Status.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n0"}, Priority: 3, Until: ptr.To(metav1.NewTime(time.Unix(1, 0)))}}
+	moved.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionRepairPlanned, Reason: scheduling.ReasonMoving}}
+	ahead, own := moved.DeepCopy(), moved.DeepCopy()
+	ahead.Name, own.Name = "ahead", "own"
+	ahead.Status.Conditions[0].Reason = "MoveAhead"
+	theirs, alike := newPod("moved", "moved-0"), newPod("ahead", "ahead-0")
+	theirs.Spec.SchedulerName, alike.Spec.SchedulerName = "another", "another"
+	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("own", "own-0")}, moved, ahead, own)
+	bench.plugin.profiles.add("another")
+	found, err := bench.plugin.mender.seatsOfOtherMoves()
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v: seats of %d gangs, want those of the one that another profile moves", err, len(found))
+	}
+	key := gang.Key{Namespace: "default", Name: "moved"}
+	for name, c := range map[string]struct {
+		asking   gang.Key
+		priority int32
+		want     int
+	}{
+		"from gangs of the same priority": {gang.Key{Namespace: "default", Name: "own"}, 3, 1},
+		"not from one above":              {gang.Key{Namespace: "default", Name: "own"}, 4, 0},
+		"not from the gang itself":        {key, 3, 0},
+	} {
+		if got := found.beside(clusterview.Reserved{}, c.asking, c.priority); len(got["n0"]) != c.want {
+			t.Errorf("%s: %d seats", name, len(got["n0"]))
+		}
+	}
+}

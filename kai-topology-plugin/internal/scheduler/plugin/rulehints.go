@@ -1,0 +1,103 @@
+package plugin
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+)
+
+// ruleEvents name what else can open nodes to pods that have rules: other pods to be near or to be level with,
+// volumes, and devices. We turn down the pods of a gang in the name of all filters, so that the events of those do
+// not wake them.
+func (h *queueingHints) ruleEvents() []fwk.ClusterEventWithHint {
+	changed := fwk.Add | fwk.Update
+	events := []fwk.ClusterEventWithHint{
+		hintOn(fwk.Pod, fwk.Add|fwk.UpdatePodLabel, h.neighbourHelps),
+		hintOn(fwk.ResourceClaim, fwk.Update|fwk.Delete, h.deviceClaimHelps),
+		hintOn(fwk.DeviceClass, changed, h.deviceClassHelps),
+		hintOn(fwk.VolumeAttachment, fwk.Delete, h.suppliesHelp),
+	}
+	for _, resource := range []fwk.EventResource{
+		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity,
+		fwk.ResourceSlice,
+	} {
+		events = append(events, hintOn(resource, changed, h.suppliesHelp))
+	}
+	return events
+}
+
+// helpsAny asks the pod that asks for its gang on behalf of all: each may have rules that the others have not.
+func (h *queueingHints) helpsAny(
+	asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
+) (fwk.QueueingHint, error) {
+	if !h.gangs.Asks(h.grouped(asker)) {
+		return fwk.QueueSkip, nil
+	}
+	waiting := []*corev1.Pod{asker}
+	if key, member := h.lister.KeyOf(asker); member {
+		members, err := h.lister.Shown(key)
+		if err != nil {
+			return fwk.Queue, err
+		}
+		waiting = members
+	}
+	for _, pod := range waiting {
+		if pod.Spec.NodeName != "" {
+			continue
+		}
+		if helped, err := helps(pod); helped || err != nil {
+			return fwk.Queue, err
+		}
+	}
+	return fwk.QueueSkip, nil
+}
+
+// neighbourHelps is for a pod that has appeared on a node, or has other labels.
+func (h *queueingHints) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		for _, object := range []any{before, after} {
+			pod, ok := object.(*corev1.Pod)
+			if !ok || pod.Spec.NodeName == "" {
+				continue
+			}
+			if concerned, err := kubeframework.Concerns(waiting, pod); concerned || err != nil {
+				return concerned, err
+			}
+		}
+		return false, nil
+	})
+}
+
+// suppliesHelp is for anything that volumes or devices come from.
+func (h *queueingHints) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		return h.view.Resources().Supplied(waiting), nil
+	})
+}
+
+// deviceClassHelps is for a class of devices. It may provide a resource that no node has.
+func (h *queueingHints) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+	resources := h.view.Resources()
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		_, unprovided := resources.ByDevices(waiting)
+		return resources.Supplied(waiting) || len(unprovided) > 0, nil
+	})
+}
+
+// deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time
+// that somebody begins to use them, which helps nobody else.
+func (h *queueingHints) deviceClaimHelps(
+	_ klog.Logger, asker *corev1.Pod, before, after any,
+) (fwk.QueueingHint, error) {
+	old, _ := before.(*resourcev1.ResourceClaim)
+	claim, exists := after.(*resourcev1.ResourceClaim)
+	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		provided, _ := h.view.Resources().ByDevices(waiting)
+		claims := len(waiting.Spec.ResourceClaims) > 0 || len(provided) > 0
+		return claims && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil
+	})
+}

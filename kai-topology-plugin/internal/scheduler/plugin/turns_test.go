@@ -1,0 +1,169 @@
+package plugin
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+)
+
+// Whose pods come back first after a failure is a matter of their backoff. Who is given room that becomes free is a
+// matter of rank, whether the event that reports the room comes before the snapshot shows it or after.
+func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
+	for name, when := range map[string]struct{ event, tried, left int }{
+		"the event comes with the room":                         {event: 2, left: 1},
+		"the event comes late":                                  {event: 3, left: 1},
+		"the event comes early, and the older is tried in vain": {event: 1, tried: 2, left: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, young := podGroup("old", 1), podGroup("young", 1)
+			old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
+			first, second := newPod("old", "first"), newPod("young", "second")
+			bench := newBench(t, newNodes(1), []*corev1.Pod{first, second}, old, young)
+			taken := newPod("", "taken")
+			taken.Spec.NodeName = "n0"
+			infos, err := bench.SnapshotSharedLister().NodeInfos().List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := framework.NewPodInfo(taken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			infos[0].AddPodInfo(info)
+			if _, status := bench.schedule(t, first); status.IsSuccess() {
+				t.Fatal("there is no room yet")
+			}
+			for step := 1; step <= 3; step++ {
+				switch step {
+				case when.event:
+					bench.plugin.podHandler().OnDelete(taken)
+				case when.tried:
+					if _, status := bench.schedule(t, first); status.IsSuccess() {
+						t.Fatal("there is no room to be seen yet")
+					}
+				case when.left:
+					if err := infos[0].RemovePod(klog.Background(), taken); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if step == 2 && when.event == 3 || step == 3 && when.event < 3 {
+					bench.activator.reset()
+					if _, status := bench.schedule(t, second); status.IsSuccess() {
+						t.Error("the younger gang was given the room")
+					}
+				}
+			}
+			if nodes := bench.plugin.gangs.NodeOf(gang.Key{Namespace: "default", Name: "old"}); len(nodes) != 1 {
+				t.Error("the older gang was not planned")
+			}
+			if !bench.activator.called("first") {
+				t.Error("the older gang's pod was not called")
+			}
+			if _, status := bench.schedule(t, first); !status.IsSuccess() {
+				t.Errorf("the older gang: %s", status.Message())
+			}
+		})
+	}
+}
+
+// A gang that was tried since room became free has had its turn.
+func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
+	old, young := podGroup("old", 2), podGroup("young", 1)
+	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
+	pods := []*corev1.Pod{newPod("old", "a"), newPod("old", "b"), newPod("young", "c")}
+	bench := newBench(t, newNodes(1), pods, old, young)
+	if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
+		t.Fatal("one node holds two pods")
+	}
+	bench.plugin.gangs.RoomGrew()
+	if _, status := bench.schedule(t, pods[2]); !status.IsSuccess() {
+		t.Errorf("held up: %s", status.Message())
+	}
+}
+
+// Room that is not kept any more is news for a gang that was turned down where it was kept, and for no other.
+func TestRoomThatIsGivenBackWakesThoseWhoWereTurnedDownForIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes int
+		woken bool
+	}{
+		"it would fit there":               {nodes: 2, woken: true},
+		"nothing was kept when it did not": {nodes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := []*corev1.Pod{newPod("waits", "a"), newPod("waits", "b"), newPod("planned", "p")}
+			bench := newBench(t, newNodes(test.nodes), pods, podGroup("waits", 2), podGroup("planned", 1))
+			planned := gang.Key{Namespace: "default", Name: "planned"}
+			if test.woken {
+				bench.planFor(t, planned, pods[2], "n0")
+			}
+			if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
+				t.Fatal("there is no room")
+			}
+			bench.planFor(t, planned, pods[2], "n0")
+			bench.activator.reset()
+			bench.plugin.effects.do(bench.plugin.gangs.Break(planned, "", "test"))
+			if woken := bench.activator.called("a"); woken != test.woken {
+				t.Errorf("it is woken: %t", woken)
+			}
+		})
+	}
+}
+
+// While one cycle decides gangs, no other pod is scheduled.
+func TestACycleDecidesAFewOfTheGangsThatRankHigher(t *testing.T) {
+	const waiting = 3*maxAhead - 1
+	objects, pods := []kruntime.Object{created("young", 0)}, []*corev1.Pod{newPod("young", "young")}
+	for i := range waiting {
+		old := created(fmt.Sprintf("old-%02d", i), 100)
+		old.Spec.MinMember = ptr.To[int32](2)
+		objects = append(objects, old)
+		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
+	}
+	bench := newBench(t, newNodes(1), pods, objects...)
+	for _, pod := range pods[1:] {
+		if _, status := bench.schedule(t, pod); status.IsSuccess() {
+			t.Fatal("one node holds two pods")
+		}
+	}
+	bench.plugin.gangs.RoomGrew()
+	for _, cycle := range []string{"first", "second"} {
+		bench.activator.reset()
+		if _, status := bench.schedule(t, pods[0]); status.IsSuccess() || !bench.activator.called("young") {
+			t.Errorf("the %s cycle tries all, or the gang is not to come back: %v", cycle, status)
+		}
+	}
+	if _, status := bench.schedule(t, pods[0]); !status.IsSuccess() {
+		t.Errorf("all have been tried, and the gang is held up: %s", status.Message())
+	}
+}
+
+func TestAGangDoesNotYieldWithoutEnd(t *testing.T) {
+	objects, pods := []kruntime.Object{created("young", 0)}, []*corev1.Pod{newPod("young", "young")}
+	for i := range maxAhead + 1 {
+		old := created(fmt.Sprintf("old-%02d", i), 100)
+		old.Spec.MinMember = ptr.To[int32](2)
+		objects = append(objects, old)
+		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
+	}
+	bench := newBench(t, newNodes(1), pods, objects...)
+	for _, pod := range pods[1:] {
+		bench.schedule(t, pod)
+	}
+	for range maxAhead + 2 {
+		bench.plugin.gangs.RoomGrew()
+		if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
+			return
+		}
+	}
+	t.Error("it yields once more often than gangs wait")
+}

@@ -1,0 +1,215 @@
+// Package podgroupstatus records in the status of PodGroups where their gangs stand, and why they wait.
+package podgroupstatus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Observed is what is known of a gang.
+type Observed struct {
+	// Elsewhere is set if another profile of the process reports the gang.
+	Elsewhere bool
+	// Gang has the pods as the API server shows them.
+	Gang *gang.Gang
+	// Hold says why the gang cannot be planned; nil if it can.
+	Hold *gang.Hold
+	// Groups say where the standing pods are; nil if the PodGroup is invalid.
+	Groups []solve.Group
+	// Status is what the scheduler knows of the gang by itself.
+	gangstate.Status
+}
+
+// Desired is the part of a PodGroup's status that the scheduler owns.
+type Desired struct {
+	Condition metav1.Condition
+	// RepairPlanned is nil if the PodGroup is not to have that condition.
+	RepairPlanned     *metav1.Condition
+	NodePoolCondition *scheduling.SchedulingCondition
+	SubGroups         []scheduling.SubGroupStatus
+	Resources         scheduling.PodGroupResourcesStatus
+	Placement         *scheduling.PlacementStatus
+	Seats             []scheduling.SeatsStatus
+	Reservations      []scheduling.ReservationStatus
+}
+
+// Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated
+// now. That a gang falls below its minimum is one, also if it was never whole: its grace period begins then, and not
+// when it began to wait.
+func Of(observed Observed, now metav1.Time) Desired {
+	podGroup := observed.Gang.PodGroup
+	condition := conditionOf(observed)
+	condition.Type = scheduling.ConditionScheduled
+	condition.ObservedGeneration = podGroup.Generation
+	condition.LastTransitionTime = now
+	present := meta.FindStatusCondition(podGroup.Status.Conditions, condition.Type)
+	falls := condition.Reason == scheduling.ReasonBelowMinimum && present != nil && present.Reason != condition.Reason
+	if present != nil && present.Status == condition.Status && !falls {
+		condition.LastTransitionTime = present.LastTransitionTime
+	}
+	return Desired{
+		Condition:         condition,
+		RepairPlanned:     repairPlanned(observed, condition, now),
+		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
+		SubGroups:         subGroups(observed, now),
+		Resources:         resources(observed.Gang),
+		Placement:         placement(observed),
+		Seats:             observed.Seats,
+		Reservations:      observed.Reservations,
+	}
+}
+
+// placement is how close together the gang was placed, once what was planned stands. What an earlier plan, or an
+// earlier scheduler, said holds until then, as long as the gang stands and prefers a level.
+func placement(observed Observed) *scheduling.PlacementStatus {
+	said := observed.Gang.PodGroup.Status.Placement
+	if observed.Placement != nil && observed.Gang.Tree != nil && observed.Gang.Satisfied(gang.NoPending) {
+		said = observed.Placement
+	}
+	if !slices.ContainsFunc(observed.Groups, func(group solve.Group) bool { return group.Used > 0 }) {
+		return nil
+	}
+	return said
+}
+
+// conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is
+// missing.
+func conditionOf(observed Observed) metav1.Condition {
+	switch {
+	case observed.Hold != nil && observed.Hold.Reason == scheduling.ReasonInvalid:
+		return waits(observed.Hold.Reason, observed.Hold.Message)
+	case observed.Gang.Finishing() && len(observed.Gang.Standing) == 0:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: finished}
+	case observed.Gang.Satisfied(gang.NoPending), observed.Gang.Finishing():
+		return metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed)),
+		}
+	case lost(observed):
+		return waits(scheduling.ReasonBelowMinimum, belowMinimum(observed))
+	case observed.Hold != nil:
+		return waits(observed.Hold.Reason, observed.Hold.Message)
+	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced:
+		return waits(observed.Last.Verdict, observed.Last.Message)
+	case observed.Claim != "":
+		return waits(scheduling.ReasonWaiting, fmt.Sprintf("waiting for claim %s: no pod of the gang is "+
+			"bound before as many as it needs have their volumes and devices", observed.Claim))
+	default:
+		return waits(scheduling.ReasonWaiting, fmt.Sprintf("pods that have a node: %d, pods that wait: %d",
+			len(observed.Gang.Standing), len(observed.Gang.Pending)))
+	}
+}
+
+// finished is said of a gang that has come to its end. Whoever reads it looks for the pods in vain.
+const finished = "finished: all pods that the gang needs have done their work"
+
+// lost reports whether some of a gang stands that lacks the rest for good: it had all that it needs at some time, or
+// what it lacks does not exist or has no place. The condition itself keeps the memory: it outlives the scheduler, and
+// the time at which it turned is when the gang lost its first pod. A gang of which pods are done is coming to its
+// end, and what stands of it is not stopped for lack of the others.
+func lost(observed Observed) bool {
+	if len(observed.Gang.Standing) == 0 || len(observed.Gang.Done) > 0 {
+		return false
+	}
+	present := meta.FindStatusCondition(observed.Gang.PodGroup.Status.Conditions, scheduling.ConditionScheduled)
+	return present != nil &&
+		(present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum) ||
+		observed.Hold != nil || refused(observed.Last)
+}
+
+// refused reports whether an answer says that the gang has no place. One that waits, for others to leave or for its
+// turn, may have.
+func refused(last *solve.Answer) bool {
+	return last != nil && (last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown)
+}
+
+func belowMinimum(observed Observed) string {
+	why := "the others are being placed"
+	switch {
+	case observed.Hold != nil:
+		why = observed.Hold.Message
+	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced && observed.Last.Message != "":
+		why = observed.Last.Message
+	}
+	return fmt.Sprintf("runs below its minimum: %s; %s", observed.Gang.Losses(), why)
+}
+
+func waits(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: short(message)}
+}
+
+// longestMessage is the longest message of a condition, in bytes. The API server takes more, but nobody reads it, and a
+// PodGroup in which everything is wrong has as many sentences as groups.
+const longestMessage = 4096
+
+func short(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longestMessage-len(" …")], "") + " …"
+}
+
+// furtherPods says why pods have no node that the minima do not need: those above them, and those of no group.
+func furtherPods(observed Observed) string {
+	var sentences []string
+	if lacks := observed.Gang.Restarted().Losses(); lacks != "" && !observed.Gang.Finishing() {
+		sentences = append(sentences, "goes on with fewer pods than it needs to start: "+lacks)
+	}
+	if len(observed.Gang.Pending) > 0 && observed.Last != nil && observed.Last.Message != "" {
+		sentences = append(sentences, observed.Last.Message)
+	}
+	if len(observed.Gang.Strays) > 0 {
+		sentences = append(sentences, observed.Gang.StrayMessage())
+	}
+	if len(observed.Gang.Foreign) > 0 {
+		sentences = append(sentences, observed.Gang.ForeignMessage())
+	}
+	return strings.Join(sentences, "; ")
+}
+
+// Differs reports whether the PodGroup's status says something else than it should.
+func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
+	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
+	planned := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairPlanned)
+	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
+		!equality.Semantic.DeepEqual(planned, d.RepairPlanned) ||
+		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
+		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
+		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
+		!equality.Semantic.DeepEqual(status.Placement, d.Placement) ||
+		!equality.Semantic.DeepEqual(status.Seats, d.Seats) ||
+		!equality.Semantic.DeepEqual(status.Reservations, d.Reservations)
+}
+
+// Status returns the part of the status, as it is applied.
+func (d Desired) Status() scheduling.PodGroupStatus {
+	conditions := []metav1.Condition{d.Condition}
+	if d.RepairPlanned != nil {
+		conditions = append(conditions, *d.RepairPlanned)
+	}
+	return scheduling.PodGroupStatus{
+		Conditions:           conditions,
+		SchedulingConditions: d.schedulingConditions(),
+		ResourcesStatus:      d.Resources,
+		SubGroups:            d.SubGroups,
+		Placement:            d.Placement,
+		Seats:                d.Seats,
+		Reservations:         d.Reservations,
+	}
+}
+
+func (d Desired) schedulingConditions() []scheduling.SchedulingCondition {
+	if d.NodePoolCondition == nil {
+		return nil
+	}
+	return []scheduling.SchedulingCondition{*d.NodePoolCondition}
+}
