@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -139,29 +140,38 @@ func TestTheMapsAreAsLongAsAtFirstWhenEverythingIsGone(t *testing.T) {
 // What leaves too little for a gang still concerns it where it is about to get the room, or its own pods tie it.
 func TestAPodThatLeavesTooLittleWakesAGangThatItConcerns(t *testing.T) {
 	none := func(string) packing.Resources { return packing.Resources{} }
-	foreign := pod("foreign")
-	foreign.Spec.NodeName = "n0"
+	foreign, ofOther := onNode("foreign", "n0"), memberPod("of other", "n0")
+	ofOther.Annotations[scheduling.AnnotationPodGroupName] = other.Name
+	needing := func(groups *int32) func(*State) {
+		return func(state *State) {
+			group := groupOf(1)
+			group.Name, group.UID, group.Spec.MinSubGroup = other.Name, "other", groups
+			state.PodGroupChanged(nil, group, start)
+		}
+	}
 	for name, c := range map[string]struct {
 		gone    *corev1.Pod
-		concern func(*record)
+		concern func(*State)
 		wakes   bool
 	}{
-		"a stranger":  {gone: foreign, concern: func(*record) {}},
-		"its own pod": {gone: memberPod(mine.Name, "n0"), wakes: true, concern: func(*record) {}},
-		"a stranger on a node kept for it": {gone: foreign, wakes: true, concern: func(r *record) {
-			r.keep(&reservation{purpose: cleared}, Placement{Pod: pod("p"), Node: "n0"})
-		}},
-		"a stranger while others leave": {gone: foreign, wakes: true, concern: func(r *record) {
-			r.preempting = &preempting{}
-		}},
+		"a stranger":                   {foreign, func(*State) {}, false},
+		"its own pod":                  {memberPod("sibling", "n0"), func(*State) {}, true},
+		"one of a gang that needs all": {ofOther, needing(nil), false},
+		"one of a gang that may do without some of its groups": {ofOther, needing(ptr.To[int32](1)), true},
+		"a stranger on a node kept for it": {foreign, func(state *State) {
+			state.gangs[mine].keep(&reservation{purpose: cleared}, Placement{Pod: pod("p"), Node: "n0"})
+		}, true},
+		"a stranger while others leave": {foreign, func(state *State) {
+			state.gangs[mine].preempting = &preempting{}
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asks := memberPod(mine.Name, "")
+			asks := memberPod("asks", "")
 			state := known(1, asks)
 			state.Ask(mine, version(1), asks.UID)
 			state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
 				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Least: packing.Resources{"cpu": 1}}, state.Now())
-			c.concern(state.gangs[mine])
+			c.concern(state)
 			if wakes := state.PodHelps(asks, c.gone, none); wakes != c.wakes {
 				t.Errorf("wakes: %v", wakes)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -66,12 +67,21 @@ func (s *State) PodHelps(waiting, changed *corev1.Pod, free func(node string) pa
 	if r.asker() == nil || !s.asks(waiting) {
 		return s.asks(waiting)
 	}
-	own, _ := gang.KeyOf(changed)
-	if own == key || r.preempting != nil || slices.ContainsFunc(r.kept, func(v *reservation) bool { return v.on(node) }) {
+	of, member := gang.KeyOf(changed)
+	onNode := func(v *reservation) bool { return v.on(node) }
+	if member && (of == key || s.known(of).hasOptional()) || r.preempting != nil || slices.ContainsFunc(r.kept, onNode) {
 		return true // More than a place for its pods may depend on it.
 	}
 	has := free(node)
 	return has == nil || r.last.given.Helps(has)
+}
+
+// hasOptional reports whether the gang may have groups that it can do without. What stands of one that has lost a pod
+// is of no use to the gang, and may leave for others.
+func (r *record) hasOptional() bool {
+	chooses := func(sub scheduling.SubGroup) bool { return sub.MinSubGroup != nil }
+	return r.podGroup != nil &&
+		(r.podGroup.Spec.MinSubGroup != nil || slices.ContainsFunc(r.podGroup.Spec.SubGroups, chooses))
 }
 
 func grew(before, after corev1.ResourceList) bool {
