@@ -55,7 +55,7 @@ func screenshot(t *testing.T, page *browser.Page, name string) {
 // axe is the accessibility checker, which is installed with the page's packages.
 func axe(t *testing.T) string {
 	t.Helper()
-	folder := filepath.Join(root(t), "kai-topology-plugin", "internal", "view", "page")
+	folder := filepath.Join(root(t), "kai-topology-plugin", "internal", "cli", "view", "page")
 	file := filepath.Join(folder, "node_modules", "axe-core", "axe.min.js")
 	script, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
