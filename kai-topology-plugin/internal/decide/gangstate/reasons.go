@@ -13,7 +13,7 @@ const (
 	GangChanged Invalidation = "GangChanged"
 	// NodeChanged: a node of the plan was deleted, or got into another domain.
 	NodeChanged Invalidation = "NodeChanged"
-	// Preempted: room of the plan was taken by somebody more important.
+	// Preempted: a gang or a pod of higher priority took room of the plan.
 	Preempted Invalidation = "Preempted"
 )
 
@@ -24,7 +24,7 @@ type SeatEnd string
 const (
 	// SeatFilled: the successor is bound, there or elsewhere.
 	SeatFilled SeatEnd = "Filled"
-	// SeatTaken: somebody of higher priority got the room.
+	// SeatTaken: a gang or a pod of higher priority got the room.
 	SeatTaken SeatEnd = "Taken"
 	// SeatExpired: no successor was bound in time.
 	SeatExpired SeatEnd = "Expired"

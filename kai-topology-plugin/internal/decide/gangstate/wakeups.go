@@ -64,8 +64,11 @@ func (s *State) PodHelps(waiting, changed *corev1.Pod, free func(node string) pa
 	defer s.mu.RUnlock()
 	key, _ := gang.KeyOf(waiting)
 	r := s.known(key)
-	if r.asker() == nil || !s.asks(waiting) {
-		return s.asks(waiting)
+	switch {
+	case !s.asks(waiting):
+		return false
+	case r.asker() == nil:
+		return true
 	}
 	of, member := gang.KeyOf(changed)
 	onNode := func(v *reservation) bool { return v.on(node) }

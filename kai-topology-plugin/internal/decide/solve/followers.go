@@ -33,7 +33,7 @@ func lead(ctx context.Context, request Request, followers []*gang.Gang) (*Answer
 // led is a request about a gang that others have to follow, as if these stood where room was found for them.
 type led struct {
 	request Request
-	// kept is where that is; empty if nobody follows, or none of them finds room.
+	// kept is where that is; empty if no gang follows, or none finds room.
 	kept  map[gang.Key]clusterview.Reserved
 	steps int
 }

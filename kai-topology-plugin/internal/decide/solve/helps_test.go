@@ -43,7 +43,7 @@ func TestAGangThatIsNotHelpedStillHasNoPlace(t *testing.T) {
 		}
 		for i, gone := range standing {
 			rest := slices.Delete(slices.Clone(standing), i, i+1)
-			if answer.Helps(free(rt, nodes, rest, gone.Spec.NodeName)) {
+			if answer.Helps(free(nodes, rest, gone.Spec.NodeName)) {
 				continue
 			}
 			skipped++
@@ -86,21 +86,10 @@ func beside(
 }
 
 // free is what pods leave of a node.
-func free(t *rapid.T, nodes []*corev1.Node, standing []*corev1.Pod, name string) packing.Resources {
+func free(nodes []*corev1.Node, standing []*corev1.Pod, name string) packing.Resources {
 	at := slices.IndexFunc(nodes, func(node *corev1.Node) bool { return node.Name == name })
-	left := kubeframework.Allocatable(kubeframework.BareNode(nodes[at]))
-	for _, pod := range standing {
-		taken, err := kubeframework.Requests(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for resource, amount := range taken {
-			if pod.Spec.NodeName == name {
-				left[resource] -= amount
-			}
-		}
-	}
-	return left
+	on := slices.DeleteFunc(slices.Clone(standing), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != name })
+	return kubeframework.Free(kubeframework.BareNode(nodes[at], on...))
 }
 
 // tester is a test, or one draw of a property.

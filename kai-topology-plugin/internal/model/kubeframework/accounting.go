@@ -207,9 +207,18 @@ func Priority(pod *corev1.Pod) int32 {
 	return corev1helpers.PodPriority(pod)
 }
 
-// BareNode returns a node without the pods on it.
-func BareNode(node *corev1.Node) fwk.NodeInfo {
-	info := framework.NewNodeInfo()
+// Free returns what the pods on a node leave of it.
+func Free(node fwk.NodeInfo) packing.Resources {
+	free := Allocatable(node)
+	for resource, amount := range Used(node) {
+		free[resource] -= amount
+	}
+	return free
+}
+
+// BareNode returns a node with no pods on it but those given.
+func BareNode(node *corev1.Node, pods ...*corev1.Pod) fwk.NodeInfo {
+	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
 	return info
 }

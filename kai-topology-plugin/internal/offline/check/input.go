@@ -57,13 +57,7 @@ func takeOff(free map[string]int64, pod *corev1.Pod, ports eligibility.HostPorts
 
 // freeOn is what pods may still take of a node, each host port once.
 func freeOn(node fwk.NodeInfo, ports eligibility.HostPorts, everywhere packing.Resources) map[string]int64 {
-	free := map[string]int64{}
-	for resource, amount := range kubeframework.Allocatable(node) {
-		free[resource] += amount
-	}
-	for resource, amount := range kubeframework.Used(node) {
-		free[resource] -= amount
-	}
+	free := kubeframework.Free(node)
 	for _, port := range ports.Resources() {
 		free[port]++
 	}

@@ -81,21 +81,11 @@ func (l *Lister) Free(name string) packing.Resources {
 	if err != nil {
 		return nil
 	}
-	pods, err := l.Members.ByIndex(nodeIndex, name)
+	pods, err := l.indexed(nodeIndex, name)
 	if err != nil {
 		return nil
 	}
-	free := kubeframework.Allocatable(kubeframework.BareNode(node))
-	for _, pod := range pods {
-		taken, err := kubeframework.Requests(pod.(*corev1.Pod))
-		if err != nil {
-			return nil
-		}
-		for resource, amount := range taken {
-			free[resource] -= amount
-		}
-	}
-	return free
+	return kubeframework.Free(kubeframework.BareNode(node, pods...))
 }
 
 // PodGroup returns the PodGroup of a gang, or an error that apierrors.IsNotFound knows.
@@ -148,9 +138,14 @@ func (l *Lister) IsGone(pod *corev1.Pod) bool {
 
 // Shown returns the pods of a gang as the API server shows them.
 func (l *Lister) Shown(key gang.Key) ([]*corev1.Pod, error) {
-	found, err := l.Members.ByIndex(gangIndex, key.String())
+	return l.indexed(gangIndex, key.String())
+}
+
+// indexed returns the pods that an index of the cache has for a value.
+func (l *Lister) indexed(index, value string) ([]*corev1.Pod, error) {
+	found, err := l.Members.ByIndex(index, value)
 	if err != nil {
-		return nil, fmt.Errorf("finding the pods of %s: %w", key, err)
+		return nil, fmt.Errorf("finding the pods of %s: %w", value, err)
 	}
 	pods := make([]*corev1.Pod, len(found))
 	for i, object := range found {
