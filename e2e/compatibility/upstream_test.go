@@ -69,24 +69,45 @@ func collect(of reflect.Type, path string, found map[string]bool) {
 	}
 }
 
-// Page is the documentation of the list.
+// asUpstream is what the list says of a field that works here as upstream documents it.
+const asUpstream = "carried out"
+
+// head is the beginning of the page.
+const head = `# Fields of Grove and Dynamo
+
+Packtree serves kinds of Grove and Dynamo and accepts every field of their specs.
+A field that is not in the tables works as upstream documents it.
+The tables list the exceptions and the fields that only Packtree has.
+A path stands for the fields below it too, unless they have rows of their own.
+
+The page is generated from a list in the tests of [compatibility](compatibility.md).
+The tests compare that list with the Go types, for Grove of 2026-08-19 and Dynamo of 2026-08.
+The [API reference](api/README.md) describes each field.
+`
+
+// Page is the documentation of the list: the fields that differ from upstream, and those that upstream lacks.
 func (u *upstreamFields) Page() string {
 	var b strings.Builder
-	b.WriteString(
-		"# Fields of upstream's kinds\n\nWhat Grove and Dynamo have in the specs of kinds that Packtree serves too, " +
-			"and what becomes of each field here: everything is taken, and \"unknown field\" is for misspellings alone.\n")
-	b.WriteString(
-		"Made of a list in the tests of [compatibility](compatibility.md), which compare it with the types in Go: " +
-			"a field that is missing here fails them.\nGrove is that of 2026-08-19, Dynamo that of 2026-08.\n")
-	b.WriteString("What is inside of Kubernetes' own types, such as a pod spec, is Kubernetes'.\n")
+	b.WriteString(head)
 	for _, kind := range u.Kinds {
-		fmt.Fprintf(&b, "\n## %s, %s\n\n| field | here |\n|---|---|\n", kind.Kind, kind.Version)
-		for _, path := range slices.Sorted(maps.Keys(kind.Fields)) {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", path, kind.Fields[path])
-		}
+		here := maps.Clone(kind.Fields)
 		for _, path := range kind.Ours {
-			fmt.Fprintf(&b, "| `%s` | ours alone |\n", path)
+			here[path] = "only in Packtree"
+		}
+		fmt.Fprintf(&b, "\n## %s, %s\n\n| field | here |\n|---|---|\n", kind.Kind, kind.Version)
+		for _, path := range slices.Sorted(maps.Keys(here)) {
+			if inherited := inheritedFrom(path, here); here[path] != inherited {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", path, here[path])
+			}
 		}
 	}
 	return b.String()
+}
+
+// inheritedFrom is what the list says of the nearest field above a path, or asUpstream.
+func inheritedFrom(path string, here map[string]string) string {
+	if dot := strings.LastIndex(path, "."); dot > 0 && here[path[:dot]] != "" {
+		return here[path[:dot]]
+	}
+	return asUpstream
 }
