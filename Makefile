@@ -2,7 +2,7 @@
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
-TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/kueue e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := docs rights life scheduler compatibility charts releases
 # So do packages that take long, many of them waiting.
@@ -74,7 +74,7 @@ list = ["$(subst $(comma),"$(comma)",$(call joined,$(1)))"]
 matrix: ## modules and suites as JSON lists, for jobs that each do one (into GITHUB_OUTPUT if that is set)
 	@printf '%s\n' 'modules=$(call list,$(MODULES))' 'suites=$(call list,$(SUITES))' >>"$${GITHUB_OUTPUT:-/dev/stdout}"
 
-tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK and helm into bin/tools (minutes the first time)
+tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK, helm and Kueue into bin/tools (minutes the first time)
 	@e2e/tools/build.sh $(TOOLS)
 
 generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs; the page of view

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Builds the named tools (without names: what the dev cluster and the tests run) into bin/tools, from the modules that the `tool` lines of go.mod pin.
-# Nothing is downloaded but Go modules, so what runs is what go.sum says. One that was made by this Go from this go.mod is left as it is.
+# Builds the named tools (without names: what the dev cluster and the tests run) into bin/tools, from the modules that the `tool` lines of go.mod pin,
+# here or, for a tool with other versions of what it needs, in a folder of its name.
+# Nothing is downloaded but Go modules, so what runs is what go.sum says. One that was made by this Go from its go.mod is left as it is.
 set -euo pipefail
 cd "$(dirname "$0")"
 into=$(cd ../.. && pwd)/bin/tools
-if [ $# = 0 ]; then set -- etcd kube-apiserver kube-controller-manager kubectl kwok helm; fi
+if [ $# = 0 ]; then set -- etcd kube-apiserver kube-controller-manager kubectl kwok helm kueue; fi
+
+# The folder of the module that pins a tool.
+module() { if [ -f "$1/go.mod" ]; then echo "$1"; else echo .; fi; }
 
 # The programs' own names by import path: etcd's main package is its server module.
 package() {
-	sed -n '/^tool (/,/^)/s/^\t//p' go.mod | awk -v name="$1" '{n = $1; sub(/\/v[0-9]+$/, "", n); sub(/.*\//, "", n); sub(/^server$/, "etcd", n)} n == name'
+	sed -n -e '/^tool (/,/^)/s/^\t//p' -e 's/^tool \([^(]\)/\1/p' "$(module "$1")/go.mod" | awk -v name="$1" '{n = $1; sub(/\/v[0-9]+$/, "", n); sub(/.*\//, "", n); sub(/^server$/, "etcd", n)} n == name'
 }
 version() { awk -v module="$1" '$1 == module {print $2}' go.mod; }
 
@@ -25,10 +29,10 @@ for stamped in helm.sh/helm/v3/pkg/chartutil helm.sh/helm/v3/pkg/lint/rules; do
 	flags+=" -X $stamped.k8sVersionMajor=$major -X $stamped.k8sVersionMinor=$minor"
 done
 
-made="$(go env GOVERSION) $flags $(cksum <go.mod)"
+made() { echo "$(go env GOVERSION) $flags $(cksum <"$(module "$1")/go.mod")"; }
 missing() {
 	for name in "$@"; do
-		if [ ! -x "$into/$name" ] || [ "$made" != "$(cat "$into/.made/$name" 2>/dev/null)" ]; then echo "$name"; fi
+		if [ ! -x "$into/$name" ] || [ "$(made "$name")" != "$(cat "$into/.made/$name" 2>/dev/null)" ]; then echo "$name"; fi
 	done
 }
 
@@ -49,15 +53,19 @@ trap 'rm -rf "$unfinished"' EXIT
 read -r -a names <<<"$(missing "$@" | tr '\n' ' ')"
 if [ ${#names[@]} = 0 ]; then exit 0; fi
 echo "Building from source into $into: ${names[*]}. The first time this compiles Kubernetes and takes minutes." >&2
-# One call of the compiler makes them all: common packages are compiled once, and while one tool is linked the next is compiled.
-packages=()
-for name in "${names[@]}"; do packages+=("$(package "$name")"); done
+# One call of the compiler makes all of a module: common packages are compiled once, and while one tool is linked the next is compiled.
 mkdir "$unfinished"
-GOWORK=off CGO_ENABLED=0 go build -ldflags "$flags" -o "$unfinished/" "${packages[@]}" 9>&-
+for module in $(for name in "${names[@]}"; do module "$name"; done | sort -u); do
+	packages=()
+	for name in "${names[@]}"; do
+		if [ "$(module "$name")" = "$module" ]; then packages+=("$(package "$name")"); fi
+	done
+	GOWORK=off CGO_ENABLED=0 go build -C "$module" -ldflags "$flags" -o "$unfinished/" "${packages[@]}" 9>&-
+done
 # Renamed, so that others find a whole binary or none.
 for name in "${names[@]}"; do
 	built=$unfinished/$name
 	if [ "$name" = etcd ]; then built=$unfinished/server; fi
 	mv "$built" "$into/$name"
-	echo "$made" >"$into/.made/$name"
+	made "$name" >"$into/.made/$name"
 done

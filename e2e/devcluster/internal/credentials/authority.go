@@ -37,6 +37,11 @@ func NewAuthority(name string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
+	return AuthorityOf(name, key)
+}
+
+// AuthorityOf makes an authority with a key.
+func AuthorityOf(name string, key crypto.Signer) (*Authority, error) {
 	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
 	if err != nil {
 		return nil, err

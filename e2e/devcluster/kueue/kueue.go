@@ -1,0 +1,137 @@
+// Package kueue runs Kueue's own manager beside a dev cluster. Its kinds and webhooks come from the Go module of which
+// `make tools` builds the manager, so that what runs is one version of Kueue, and nothing of it is copied.
+package kueue
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/shared/freeport"
+)
+
+// Program is the name of Kueue's manager, among the tools and among a cluster's programs.
+const Program = "kueue"
+
+// namespace is where Kueue keeps what is its own.
+const namespace = "kueue-system"
+
+// frameworks are the kinds that Kueue queues here. It waits for those that the cluster does not have.
+var frameworks = []string{
+	"batch/job", "pod", "deployment", "statefulset", "jobset.x-k8s.io/jobset",
+	"leaderworkerset.x-k8s.io/leaderworkerset", "ray.io/raycluster",
+}
+
+// Options configure Kueue.
+type Options struct {
+	// WaitForPodsReady is after how long Kueue evicts a workload whose pods are not ready, as a duration; empty for
+	// never.
+	WaitForPodsReady string
+}
+
+// Install installs Kueue's kinds and webhooks into a cluster, runs its manager under an administrator's account, and
+// returns when the webhooks answer.
+func Install(ctx context.Context, cluster *devcluster.Cluster, options Options) error {
+	module, err := module(ctx, cluster.Root())
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", cluster.Kubeconfig, err)
+	}
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", config.Host, err)
+	}
+	k := &installation{cluster: cluster, api: api, module: module}
+	if err := k.prepare(ctx); err != nil {
+		return fmt.Errorf("installing Kueue: %w", err)
+	}
+	file, err := k.configure(options)
+	if err != nil {
+		return fmt.Errorf("configuring Kueue: %w", err)
+	}
+	return cluster.Run(ctx, devcluster.Program{
+		Name:   Program,
+		Path:   filepath.Join(cluster.Root(), "bin", "tools", Program),
+		Args:   []string{"--config=" + file, "--kubeconfig=" + cluster.Kubeconfig, "--zap-log-level=2"},
+		Health: "http://" + k.health + "/readyz",
+	})
+}
+
+// installation is Kueue in one cluster.
+type installation struct {
+	cluster *devcluster.Cluster
+	api     client.Client
+	// module is the directory of Kueue's Go module.
+	module string
+	// webhooks and health are addresses at which Kueue listens.
+	webhooks, health string
+	authority        []byte
+}
+
+// prepare creates what Kueue needs before it starts.
+func (k *installation) prepare(ctx context.Context) (err error) {
+	if k.webhooks, err = freeport.Address(); err != nil {
+		return err
+	}
+	if k.health, err = freeport.Address(); err != nil {
+		return err
+	}
+	if err := k.makeCertificates(ctx); err != nil {
+		return err
+	}
+	if err := k.makeKinds(ctx); err != nil {
+		return err
+	}
+	return k.makeWebhooks(ctx)
+}
+
+// configure writes the configuration of Kueue's manager and returns its file.
+func (k *installation) configure(options Options) (string, error) {
+	host, port, err := net.SplitHostPort(k.webhooks)
+	if err != nil {
+		return "", err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return "", err
+	}
+	configuration := map[string]any{
+		"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration",
+		"namespace":      namespace,
+		"health":         map[string]any{"healthProbeBindAddress": k.health},
+		"metrics":        map[string]any{"bindAddress": "0"},
+		"webhook":        map[string]any{"host": host, "port": number, "certDir": k.file("certificates")},
+		"leaderElection": map[string]any{"leaderElect": false},
+		"controller": map[string]any{"groupKindConcurrency": map[string]any{
+			"Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 5,
+		}},
+		"clientConnection": map[string]any{"qps": 500, "burst": 1000},
+		"integrations":     map[string]any{"frameworks": frameworks},
+		"featureGates":     map[string]any{"VisibilityOnDemand": false},
+	}
+	if options.WaitForPodsReady != "" {
+		configuration["waitForPodsReady"] = map[string]any{"timeout": options.WaitForPodsReady}
+	}
+	content, err := yaml.Marshal(configuration)
+	if err != nil {
+		return "", err
+	}
+	file := k.file("configuration.yaml")
+	return file, os.WriteFile(file, content, 0o600)
+}
+
+// file is the path of one of Kueue's files in the cluster's directory.
+func (k *installation) file(name string) string {
+	return filepath.Join(k.cluster.Dir, Program, name)
+}
