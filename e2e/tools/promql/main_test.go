@@ -132,7 +132,7 @@ func TestEveryAlertHasARunbookAndEveryRunbookAnAlert(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		for _, part := range []string{"# " + name + "\n", "\n## What it means\n", "\n## Look\n", "\n## Mend\n"} {
+		for _, part := range []string{"# " + name + "\n", "\n## What it means\n", "\n## Diagnose\n", "\n## Fix\n"} {
 			if !strings.Contains(string(page), part) {
 				t.Errorf("%s.md lacks %q", name, strings.TrimSpace(part))
 			}
