@@ -1,0 +1,89 @@
+package zones_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
+)
+
+func named(t testing.TB, name string, policy zones.Policy, available string) *zones.Node {
+	t.Helper()
+	object := topology(string(policy), "4 gpu | "+available)
+	object.SetName(name)
+	n, err := zones.Read(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestCatalogueTellsWhatChanged(t *testing.T) {
+	var c zones.Catalogue
+	changes := func(since int, want []string, wantAll bool) int {
+		t.Helper()
+		nodes, all, now := c.Changes(since)
+		if !slices.Equal(nodes, want) || all != wantAll {
+			t.Errorf("since %d: %q, all %t; want %q, %t", since, nodes, all, want, wantAll)
+		}
+		return now
+	}
+	if changes(0, nil, false) != 0 {
+		t.Error("an empty catalogue has a version")
+	}
+	c.Set(named(t, "b", zones.SingleNUMA, "4 gpu"))
+	first := changes(0, nil, true)
+	c.Set(named(t, "b", zones.SingleNUMA, "4 gpu"))
+	changes(first, nil, false)
+	c.Set(named(t, "b", zones.SingleNUMA, "3 gpu"))
+	c.Set(named(t, "a", "none", "4 gpu"))
+	c.Remove("b")
+	changes(first, []string{"a", "b"}, false)
+	changes(first+1000, nil, true)
+	if c.Enforcing() != 0 || c.Node("b") != nil || c.Node("a") == nil {
+		t.Error("node a should be left")
+	}
+	for i := range 10_000 {
+		c.Set(named(t, "a", zones.SingleNUMA, fmt.Sprint(i, " gpu")))
+	}
+	if changes(first, nil, true); c.Enforcing() != 1 {
+		t.Errorf("%d nodes enforce, want 1", c.Enforcing())
+	}
+}
+
+func TestCatalogueForgets(t *testing.T) {
+	var c zones.Catalogue
+	c.Set(named(t, "a", zones.SingleNUMA, "4 gpu"))
+	held := in(1, 0, "1 gpu")
+	for i := range 3000 {
+		c.Hold("a", types.UID(fmt.Sprint(i)), held)
+		c.Hold("unknown", types.UID(fmt.Sprint("u", i)), held)
+		c.Avoid(fmt.Sprint(i), "a")
+	}
+	if _, ok := c.Held("7"); !ok || c.AvoidsAny("7") || !c.Avoids("2999", "a") {
+		t.Error("it should know the zones of each pod, and what the last thousand owners avoid")
+	}
+	c.Set(named(t, "a", zones.SingleNUMA, "3 gpu"))
+	if _, ok := c.Held("7"); !ok || c.AvoidsAny("2999") {
+		t.Error("what is available changes no pod's zones, and ends that a node is avoided")
+	}
+	for i := range 2000 {
+		c.Release(types.UID(fmt.Sprint(i)))
+	}
+	c.Avoid("gang", "a")
+	c.Remove("a")
+	if size := c.Size(); size != 0 {
+		t.Errorf("%d entries are left", size)
+	}
+}
+
+func TestAnAbsentCatalogueKnowsNothing(t *testing.T) {
+	var c *zones.Catalogue
+	_, held := c.Held("uid")
+	if _, all, _ := c.Changes(0); all || held || c.Node("a") != nil || c.Enforcing() != 0 || c.Avoids("o", "a") || c.AvoidsAny("o") {
+		t.Error("it knows something")
+	}
+}

@@ -1,0 +1,190 @@
+package zones
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+)
+
+// Demand is what a pod, or pods that are to share one zone, ask of zones. It is never changed.
+type Demand struct {
+	// containers are those that ask for anything that a kubelet aligns, in the order in which it admits them.
+	containers []part
+	// whole is one part, the pod as a whole. Pods in one zone have only that.
+	whole []part
+	// one is set for pods in one zone: zone, if that is set.
+	one  bool
+	zone string
+}
+
+// part is what a kubelet takes from one mask of zones.
+type part struct {
+	// ends is set for an init container: what it takes is there for later containers of its pod.
+	ends    bool
+	amounts []amount
+}
+
+// amount is at most one more than most. Devices come first, then all by name.
+type amount struct {
+	name  string
+	value int64
+}
+
+// DemandOf returns nil for a pod that asks for nothing that a kubelet aligns.
+func DemandOf(pod *corev1.Pod) *Demand {
+	containers := partsOf(pod)
+	if len(containers) == 0 {
+		return nil
+	}
+	return &Demand{containers: containers, whole: []part{{amounts: sum(containers)}}}
+}
+
+// InOneZone is the demand of pods all of which are to come from one zone (one or more pods); never nil.
+func InOneZone(pods ...*corev1.Pod) *Demand {
+	var all []part
+	for _, pod := range pods {
+		all = append(all, part{amounts: sum(partsOf(pod))})
+	}
+	whole := []part{{amounts: sum(all)}}
+	return &Demand{containers: whole, whole: whole, one: true}
+}
+
+// In is InOneZone for a given zone by name (others of the group are there already).
+func (d *Demand) In(zone string) *Demand {
+	return &Demand{containers: d.whole, whole: d.whole, one: true, zone: zone}
+}
+
+// String is equal for demands that are alike, and is words for a sentence: "2 nvidia.com/gpu and 16 cpu in one NUMA
+// zone".
+func (d *Demand) String() string {
+	var b strings.Builder
+	for i := range d.containers {
+		part := &d.containers[i]
+		if i > 0 {
+			b.WriteString(", then ")
+		}
+		if part.ends {
+			b.WriteString("at first ")
+		}
+		part.write(&b)
+	}
+	switch {
+	case d.zone != "":
+		b.WriteString(" in NUMA zone " + d.zone)
+	case d.one:
+		b.WriteString(" in one NUMA zone")
+	default:
+		b.WriteString(" aligned by NUMA zone")
+	}
+	return b.String()
+}
+
+func (p *part) write(b *strings.Builder) {
+	if len(p.amounts) == 0 {
+		b.WriteString("nothing")
+	}
+	for i, amount := range p.amounts {
+		switch {
+		case i == 0:
+		case i == len(p.amounts)-1:
+			b.WriteString(" and ")
+		default:
+			b.WriteString(", ")
+		}
+		quantity := resource.NewQuantity(amount.value, resource.DecimalSI)
+		switch {
+		case amount.name == string(corev1.ResourceCPU):
+			quantity = resource.NewMilliQuantity(amount.value, resource.DecimalSI)
+		case isMemory(corev1.ResourceName(amount.name)):
+			quantity.Format = resource.BinarySI
+		}
+		b.WriteString(quantity.String() + " " + amount.name)
+	}
+}
+
+// partsOf returns the containers of a pod that ask for anything aligned, those that end first.
+func partsOf(pod *corev1.Pod) (parts []part) {
+	pinned := qos.GetPodQOS(pod) == corev1.PodQOSGuaranteed && !resourcehelper.IsPodLevelResourcesSet(pod)
+	for i := range pod.Spec.InitContainers {
+		container := &pod.Spec.InitContainers[i]
+		sidecar := container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		if amounts := aligned(container, pinned); len(amounts) > 0 {
+			parts = append(parts, part{ends: !sidecar, amounts: amounts})
+		}
+	}
+	for i := range pod.Spec.Containers {
+		if amounts := aligned(&pod.Spec.Containers[i], pinned); len(amounts) > 0 {
+			parts = append(parts, part{amounts: amounts})
+		}
+	}
+	return parts
+}
+
+// aligned returns what the kubelet's managers of devices and, for pods that are pinned, of CPUs and memory look at.
+func aligned(container *corev1.Container, pinned bool) (amounts []amount) {
+	for name, quantity := range container.Resources.Requests {
+		value := valueOf(name, quantity)
+		switch {
+		case value == 0:
+		case nodes.IsDevice(name), pinned && isMemory(name),
+			pinned && name == corev1.ResourceCPU && (value%1000 == 0 || value > most):
+			amounts = append(amounts, amount{string(name), value})
+		}
+	}
+	slices.SortFunc(amounts, compare)
+	return amounts
+}
+
+func compare(a, b amount) int {
+	if device := nodes.IsDevice(corev1.ResourceName(a.name)); device != nodes.IsDevice(corev1.ResourceName(b.name)) {
+		if device {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a.name, b.name)
+}
+
+// sum is what containers take together: the most that any that ends takes beside those before it that stay, or what all
+// that stay take.
+func sum(parts []part) []amount {
+	if len(parts) == 1 {
+		return parts[0].amounts
+	}
+	var total, peak []amount
+	for i := range parts {
+		for _, asked := range parts[i].amounts {
+			staying := of(&total, asked.name)
+			if parts[i].ends {
+				atOnce := of(&peak, asked.name)
+				*atOnce = max(*atOnce, min(*staying+asked.value, most+1))
+			} else {
+				*staying = min(*staying+asked.value, most+1)
+			}
+		}
+	}
+	for _, high := range peak {
+		value := of(&total, high.name)
+		*value = max(*value, high.value)
+	}
+	slices.SortFunc(total, compare)
+	return total
+}
+
+// of returns the amount of a resource, which it adds if it is missing.
+func of(amounts *[]amount, name string) *int64 {
+	for i := range *amounts {
+		if (*amounts)[i].name == name {
+			return &(*amounts)[i].value
+		}
+	}
+	*amounts = append(*amounts, amount{name: name})
+	return &(*amounts)[len(*amounts)-1].value
+}
