@@ -1,8 +1,8 @@
 package zones
 
 import (
+	"cmp"
 	"math/bits"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,11 +25,7 @@ func (n *Node) Never(d *Demand) string {
 	case n == nil:
 		return noObject
 	case !n.Enforces():
-		policy := n.Policy
-		if policy == "" {
-			policy = "none"
-		}
-		return "Topology Manager policy " + string(policy)
+		return "Topology Manager policy " + string(cmp.Or(n.Policy, "none"))
 	}
 	t := n.table()
 	if d.one {
@@ -67,14 +63,14 @@ func (d *Demand) parts(n *Node) []part {
 	return d.containers
 }
 
-// frame is how many amounts of a node are copied without an allocation, and widest the most zones that are tried
-// together, so that the masks can be counted: a kubelet takes eight zones unless it is told otherwise.
+// frame is how many amounts of a node are copied without an allocation, and widest how many zones, the first ones, are
+// tried together, so that the masks can be counted: a kubelet takes eight zones unless it is told otherwise.
 const (
 	frame  = 96
 	widest = 16
 )
 
-// attempt is a node that admits containers one after the other.
+// attempt is a node that admits containers one after the other. Masks have a bit for each zone.
 type attempt struct {
 	*table
 	node *Node
@@ -83,19 +79,12 @@ type attempt struct {
 	// left is what init containers of the pod leave to later ones, in rows; nil as long as there is nothing.
 	left []int64
 	// group are the zones that share the memory of an init container.
-	group mask
+	group uint64
 }
-
-// mask is one or more zones in ascending order.
-type mask struct {
-	zones [widest]int32
-	count int
-}
-
-func (m *mask) all() []int32 { return m.zones[:m.count] }
 
 // admit takes what a pod asks for; false if the kubelet would reject the pod.
 func (a *attempt) admit(d *Demand) bool {
+	a.left, a.group = nil, 0
 	parts := d.parts(a.node)
 	for i := range parts {
 		var buffer [8]need
@@ -106,139 +95,112 @@ func (a *attempt) admit(d *Demand) bool {
 		if parts[i].ends && a.left == nil {
 			a.left = make([]int64, len(a.free))
 		}
-		chosen, ok := a.choose(needs, d)
-		if !ok {
+		mask := a.choose(needs, d)
+		if mask == 0 {
 			return false
 		}
-		a.take(chosen, needs, parts[i].ends)
+		a.take(mask, needs, parts[i].ends)
 	}
-	a.left, a.group = nil, mask{}
 	return true
 }
 
-// choose returns the zones that the kubelet would take: as few as can be, of several masks the one of the lowest zones.
-func (a *attempt) choose(needs []need, d *Demand) (mask, bool) {
-	if len(needs) == 0 {
-		return mask{}, false
-	}
-	for zone := range a.zones {
-		one := mask{count: 1}
-		one.zones[0] = int32(zone)
-		if (d.zone == "" || d.zone == a.node.Zones[zone].Name) && a.has(&one, needs) {
-			return one, true
+// choose returns the zones that the kubelet would take: as few as can be, of several masks the lowest number. It is 0
+// if there are none.
+func (a *attempt) choose(needs []need, d *Demand) uint64 {
+	for zone := 0; zone < a.zones && len(needs) > 0; zone++ {
+		if (d.zone == "" || d.zone == a.node.Zones[zone].Name) && a.has(1<<zone, needs) {
+			return 1 << zone
 		}
 	}
 	if d.one || a.node.Policy != Restricted {
-		return mask{}, false
+		return 0
 	}
-	return a.several(needs)
-}
-
-// several chooses from the masks of two and more zones. Each resource has to need as many as every other.
-func (a *attempt) several(needs []need) (mask, bool) {
+	// Each resource has to need as many zones as every other.
 	width := a.width(needs[0])
 	for _, other := range needs[1:] {
 		if a.width(other) != width {
-			return mask{}, false
+			return 0
 		}
 	}
-	candidates := mask{}
-	for zone := 0; zone < a.zones && candidates.count < widest; zone++ {
-		if !slices.ContainsFunc(needs, func(needed need) bool { return a.within(zone, needed) == 0 }) {
-			candidates.zones[candidates.count] = int32(zone)
-			candidates.count++
+	if width < 2 || width > widest {
+		return 0
+	}
+	for mask := uint64(1)<<width - 1; mask < 1<<min(a.zones, widest); mask = following(mask) {
+		if a.has(mask, needs) {
+			return mask
 		}
 	}
-	if width < 2 || width > candidates.count {
-		return mask{}, false
-	}
-	// The numbers with as many bits in ascending order, which is how a kubelet compares masks.
-	for set := uint64(1)<<width - 1; set < 1<<candidates.count; set = following(set) {
-		tried := mask{}
-		for rest := set; rest != 0; rest &= rest - 1 {
-			tried.zones[tried.count] = candidates.zones[bits.TrailingZeros64(rest)]
-			tried.count++
-		}
-		if a.has(&tried, needs) {
-			return tried, true
-		}
-	}
-	return mask{}, false
+	return 0
 }
 
 // following returns the next larger number with as many bits set.
-func following(set uint64) uint64 {
-	lowest := set & -set
-	ripple := set + lowest
-	return ripple | (set^ripple)/lowest>>2
+func following(mask uint64) uint64 {
+	lowest := mask & -mask
+	ripple := mask + lowest
+	return ripple | (mask^ripple)/lowest>>2
 }
 
 // has reports whether zones together have what is needed.
-func (a *attempt) has(m *mask, needs []need) bool {
+func (a *attempt) has(mask uint64, needs []need) bool {
 	for _, needed := range needs {
-		amount := needed.amount
-		for _, zone := range m.all() {
-			amount -= a.within(int(zone), needed)
+		missing := needed.amount
+		for rest := mask; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest)*len(a.columns) + needed.column
+			missing -= max(a.free[i], 0)
+			if a.left != nil {
+				missing -= a.left[i]
+			}
 		}
-		if amount > 0 || !a.combines(m, needed) {
+		if missing > 0 || !a.combines(mask, needed) {
 			return false
 		}
 	}
 	return true
-}
-
-// within is what a zone has free, with what an init container leaves.
-func (a *attempt) within(zone int, needed need) int64 {
-	amount := max(a.at(a.free, zone, needed), 0)
-	if a.left != nil {
-		amount += a.at(a.left, zone, needed)
-	}
-	return amount
 }
 
 // combines reports whether a kubelet would use zones together. Its memory manager has zones for single use and groups
 // of zones, and changes that only while no pod has memory there. The other managers reuse all that an init container
 // leaves.
-func (a *attempt) combines(m *mask, needed need) bool {
-	if a.memory[needed.column] {
-		if a.group.count > 0 && slices.Equal(m.all(), a.group.all()) {
-			return true
-		}
-		return !slices.ContainsFunc(m.all(), func(zone int32) bool {
-			held := a.at(a.free, int(zone), needed) != a.at(a.allocatable, int(zone), needed)
-			return m.count > 1 && held || slices.Contains(a.group.all(), zone)
-		})
+func (a *attempt) combines(mask uint64, needed need) bool {
+	if a.memory[needed.column] && (mask&(mask-1) == 0 || mask == a.group) {
+		return mask == a.group || mask&a.group == 0
 	}
-	for zone := 0; a.left != nil && zone < a.zones; zone++ {
-		if a.at(a.left, zone, needed) > 0 && !slices.Contains(m.all(), int32(zone)) {
+	for zone := range a.zones {
+		switch in := mask>>zone&1 == 1; {
+		case a.memory[needed.column]:
+			if in && a.at(a.free, zone, needed) != a.at(a.allocatable, zone, needed) {
+				return false
+			}
+		case a.left != nil && !in && a.at(a.left, zone, needed) > 0:
 			return false
 		}
 	}
 	return true
 }
 
-// take takes what is needed from zones, and all that several zones have free: nothing says how the kubelet divides it.
-func (a *attempt) take(m mask, needs []need, ends bool) {
+// take takes what is needed from a zone, and all that is free from several: nothing says how the kubelet divides it.
+func (a *attempt) take(mask uint64, needs []need, ends bool) {
+	several := mask&(mask-1) != 0
 	for _, needed := range needs {
-		for _, zone := range m.all() {
-			i := int(zone)*len(a.columns) + needed.column
-			taken := needed.amount
+		for rest := mask; rest != 0; rest &= rest - 1 {
+			i := bits.TrailingZeros64(rest)*len(a.columns) + needed.column
+			taken, reused := needed.amount, int64(0)
 			if a.left != nil {
-				taken = max(taken-a.left[i], 0)
+				reused = min(a.left[i], taken)
 			}
-			taken = min(taken, max(a.free[i], 0))
+			taken = min(taken-reused, max(a.free[i], 0))
 			a.free[i] -= taken
 			switch {
 			case ends:
 				a.left[i] += taken
-			case a.left != nil && m.count > 1:
+			case several && a.left != nil:
 				a.left[i] = 0
 			case a.left != nil:
-				a.left[i] = max(a.left[i]-needed.amount, 0)
+				a.left[i] -= reused
 			}
 		}
-		if ends && m.count > 1 && a.memory[needed.column] {
-			a.group = m
+		if ends && several && a.memory[needed.column] {
+			a.group = mask
 		}
 	}
 }

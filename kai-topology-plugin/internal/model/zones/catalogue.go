@@ -1,16 +1,17 @@
 package zones
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of what a Catalogue remembers: changes, and owners that avoid nodes.
+// Bounds of what a Catalogue remembers: changes, and nodes that owners avoid.
 const (
 	rememberedChanges = 4096
-	rememberedOwners  = 1024
+	rememberedAvoided = 1024
 )
 
 // Catalogue is all that is known of the zones of a cluster's nodes. It is safe for concurrent use; the zero value is
@@ -22,12 +23,27 @@ type Catalogue struct {
 	// changes are the nodes of the last versions, of which the last is version.
 	changes []string
 	version int
-	// holds are the zones of pods by node, and places the nodes of these pods.
-	holds  map[string]map[types.UID]Held
-	places map[types.UID]string
-	// avoided are the nodes that owners avoid, and owners all of these, the first to avoid any first.
-	avoided map[string]map[string]bool
-	owners  []string
+	holds   map[types.UID]hold
+	avoided []avoided
+}
+
+// hold is what a pod holds of a node.
+type hold struct {
+	node string
+	held Held
+}
+
+// avoided is a node that an owner avoids.
+type avoided struct{ owner, node string }
+
+// look reads a catalogue, of which nil knows nothing.
+func look[T any](c *Catalogue, read func() T) (known T) {
+	if c == nil {
+		return known
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return read()
 }
 
 // Set adds or replaces what is known of a node. It keeps nothing that is Equal to what is there. Where zones change,
@@ -68,16 +84,9 @@ func (c *Catalogue) changed(name string, before, after *Node) {
 		c.changes = slices.Clone(c.changes[rememberedChanges:])
 	}
 	if !sameZones(before, after) {
-		for uid := range c.holds[name] {
-			delete(c.places, uid)
-		}
-		delete(c.holds, name)
+		maps.DeleteFunc(c.holds, func(_ types.UID, hold hold) bool { return hold.node == name })
 	}
-	for owner, nodes := range c.avoided {
-		if delete(nodes, name); len(nodes) == 0 {
-			c.forget(owner)
-		}
-	}
+	c.avoided = slices.DeleteFunc(c.avoided, func(avoided avoided) bool { return avoided.node == name })
 }
 
 // sameZones reports whether what pods hold of a node before can be counted after.
@@ -88,22 +97,12 @@ func sameZones(before, after *Node) bool {
 
 // Node is what is known of a node, nil if there is none; also for a nil Catalogue.
 func (c *Catalogue) Node(name string) *Node {
-	if c == nil {
-		return nil
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.nodes[name]
+	return look(c, func() *Node { return c.nodes[name] })
 }
 
 // Enforcing is how many nodes enforce; 0 for a nil Catalogue.
 func (c *Catalogue) Enforcing() int {
-	if c == nil {
-		return 0
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.enforcing
+	return look(c, func() int { return c.enforcing })
 }
 
 // Changes returns the nodes that changed since a version, sorted, and the version that is current now. all is set
@@ -130,86 +129,50 @@ func (c *Catalogue) Changes(since int) (nodes []string, all bool, now int) {
 func (c *Catalogue) Hold(node string, uid types.UID, held Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.release(uid)
+	delete(c.holds, uid)
 	if n := c.nodes[node]; n == nil || len(held) != len(n.Zones) {
 		return
 	}
-	if c.places == nil {
-		c.places, c.holds = map[types.UID]string{}, map[string]map[types.UID]Held{}
+	if c.holds == nil {
+		c.holds = map[types.UID]hold{}
 	}
-	if c.holds[node] == nil {
-		c.holds[node] = map[types.UID]Held{}
-	}
-	c.places[uid], c.holds[node][uid] = node, held
+	c.holds[uid] = hold{node, held}
 }
 
 // Release forgets the zones of a pod.
 func (c *Catalogue) Release(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.release(uid)
-}
-
-func (c *Catalogue) release(uid types.UID) {
-	node, ok := c.places[uid]
-	if !ok {
-		return
-	}
-	delete(c.places, uid)
-	if delete(c.holds[node], uid); len(c.holds[node]) == 0 {
-		delete(c.holds, node)
-	}
+	delete(c.holds, uid)
 }
 
 // Held is what Hold remembers of a pod.
 func (c *Catalogue) Held(uid types.UID) (Held, bool) {
-	if c == nil {
-		return nil, false
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	held, ok := c.holds[c.places[uid]][uid]
-	return held, ok
+	held := look(c, func() Held { return c.holds[uid].held })
+	return held, held != nil
 }
 
 // Avoid leaves a node out for an owner (a gang or a controller, any key) until what its object says changes. The oldest
-// of more than a thousand owners is forgotten.
+// of more than a thousand is forgotten.
 func (c *Catalogue) Avoid(owner, node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.avoided == nil {
-		c.avoided = map[string]map[string]bool{}
+	if slices.Contains(c.avoided, avoided{owner, node}) {
+		return
 	}
-	if c.avoided[owner] == nil {
-		if len(c.owners) == rememberedOwners {
-			c.forget(c.owners[0])
-		}
-		c.avoided[owner], c.owners = map[string]bool{}, append(c.owners, owner)
+	if c.avoided = append(c.avoided, avoided{owner, node}); len(c.avoided) > rememberedAvoided {
+		c.avoided = slices.Delete(c.avoided, 0, 1)
 	}
-	c.avoided[owner][node] = true
-}
-
-func (c *Catalogue) forget(owner string) {
-	delete(c.avoided, owner)
-	c.owners = slices.DeleteFunc(c.owners, func(other string) bool { return other == owner })
 }
 
 // Avoids reports whether an owner avoids a node.
 func (c *Catalogue) Avoids(owner, node string) bool {
-	if c == nil {
-		return false
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.avoided[owner][node]
+	return look(c, func() bool { return slices.Contains(c.avoided, avoided{owner, node}) })
 }
 
 // AvoidsAny reports whether an owner avoids any node.
 func (c *Catalogue) AvoidsAny(owner string) bool {
-	if c == nil {
-		return false
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return len(c.avoided[owner]) > 0
+	return look(c, func() bool {
+		return slices.ContainsFunc(c.avoided, func(avoided avoided) bool { return avoided.owner == owner })
+	})
 }

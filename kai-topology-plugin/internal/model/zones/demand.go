@@ -64,49 +64,39 @@ func (d *Demand) In(zone string) *Demand {
 // String is equal for demands that are alike, and is words for a sentence: "2 nvidia.com/gpu and 16 cpu in one NUMA
 // zone".
 func (d *Demand) String() string {
-	var b strings.Builder
+	words := make([]string, len(d.containers))
 	for i := range d.containers {
-		part := &d.containers[i]
-		if i > 0 {
-			b.WriteString(", then ")
-		}
-		if part.ends {
-			b.WriteString("at first ")
-		}
-		part.write(&b)
+		words[i] = d.containers[i].String()
 	}
-	switch {
-	case d.zone != "":
-		b.WriteString(" in NUMA zone " + d.zone)
-	case d.one:
-		b.WriteString(" in one NUMA zone")
-	default:
-		b.WriteString(" aligned by NUMA zone")
+	where := " aligned by NUMA zone"
+	if d.one {
+		where = " in one NUMA zone"
 	}
-	return b.String()
+	if d.zone != "" {
+		where = " in NUMA zone " + d.zone
+	}
+	return strings.Join(words, ", then ") + where
 }
 
-func (p *part) write(b *strings.Builder) {
-	if len(p.amounts) == 0 {
-		b.WriteString("nothing")
-	}
+func (p *part) String() string {
+	words := make([]string, len(p.amounts))
 	for i, amount := range p.amounts {
-		switch {
-		case i == 0:
-		case i == len(p.amounts)-1:
-			b.WriteString(" and ")
-		default:
-			b.WriteString(", ")
-		}
 		quantity := resource.NewQuantity(amount.value, resource.DecimalSI)
-		switch {
-		case amount.name == string(corev1.ResourceCPU):
+		if amount.name == string(corev1.ResourceCPU) {
 			quantity = resource.NewMilliQuantity(amount.value, resource.DecimalSI)
-		case isMemory(corev1.ResourceName(amount.name)):
+		} else if isMemory(corev1.ResourceName(amount.name)) {
 			quantity.Format = resource.BinarySI
 		}
-		b.WriteString(quantity.String() + " " + amount.name)
+		words[i] = quantity.String() + " " + amount.name
 	}
+	text := "nothing"
+	if last := len(words) - 1; last >= 0 {
+		text = strings.Join(append(words[:max(last-1, 0)], strings.Join(words[max(last-1, 0):], " and ")), ", ")
+	}
+	if p.ends {
+		text = "at first " + text
+	}
+	return text
 }
 
 // partsOf returns the containers of a pod that ask for anything aligned, those that end first.

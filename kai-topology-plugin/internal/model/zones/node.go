@@ -61,6 +61,9 @@ func (n *Node) Equal(other *Node) bool {
 // most bounds every amount, so that sums do not overflow: a thousandfold of what machines have.
 const most = 1 << 50
 
+// mostZones is how many zones a kubelet can number.
+const mostZones = 64
+
 // table has the amounts of a node in rows of zones and columns of the resources that the kubelet aligns: those that any
 // zone lists.
 type table struct {
@@ -76,7 +79,7 @@ func (n *Node) table() *table {
 	if n.read != nil {
 		return n.read
 	}
-	t := &table{zones: len(n.Zones)}
+	t := &table{zones: min(len(n.Zones), mostZones)}
 	for _, zone := range n.Zones {
 		t.columns = slices.AppendSeq(slices.AppendSeq(t.columns, maps.Keys(zone.Allocatable)), maps.Keys(zone.Capacity))
 	}
@@ -85,7 +88,7 @@ func (n *Node) table() *table {
 	for _, name := range t.columns {
 		t.memory = append(t.memory, isMemory(corev1.ResourceName(name)))
 	}
-	for _, zone := range n.Zones {
+	for _, zone := range n.Zones[:t.zones] {
 		for column, name := range t.columns {
 			allocatable := clamp(zone.Allocatable[name])
 			size := allocatable
@@ -133,11 +136,11 @@ func (t *table) needs(needs []need, amounts []amount) []need {
 
 // width is the least number of zones that have an amount when they are empty, 0 if all together have not.
 func (t *table) width(needed need) int {
-	var taken uint64
-	for width, left := 1, needed.amount; width <= min(t.zones, 64); width++ {
+	taken := uint64(0)
+	for width, left := 1, needed.amount; width <= t.zones; width++ {
 		largest := -1
-		for zone := range min(t.zones, 64) {
-			if taken&(1<<zone) == 0 && (largest < 0 || t.at(t.size, zone, needed) > t.at(t.size, largest, needed)) {
+		for zone := range t.zones {
+			if taken>>zone&1 == 0 && (largest < 0 || t.at(t.size, zone, needed) > t.at(t.size, largest, needed)) {
 				largest = zone
 			}
 		}

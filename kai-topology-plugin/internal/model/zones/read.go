@@ -74,6 +74,7 @@ func Read(from *unstructured.Unstructured) (*Node, error) {
 	slices.SortFunc(n.Zones, func(a, b Zone) int {
 		return cmp.Or(cmp.Compare(number(a.Name), number(b.Name)), strings.Compare(a.Name, b.Name))
 	})
+	n.Zones = n.Zones[:min(len(n.Zones), mostZones)]
 	n.read = n.table()
 	return n, nil
 }
@@ -105,20 +106,21 @@ func (z *Zone) add(path *field.Path, listed *listedResource) error {
 	if _, twice := z.Allocatable[listed.Name]; twice {
 		return field.Duplicate(path.Child("name"), listed.Name)
 	}
-	for name, amount := range map[string]struct {
+	for _, amount := range []struct {
+		field   string
 		written any
 		into    packing.Resources
 	}{
-		"capacity":    {listed.Capacity, z.Capacity},
-		"allocatable": {cmp.Or(listed.Allocatable, listed.Capacity, any(0)), z.Allocatable},
-		"available":   {listed.Available, z.Available},
+		{"capacity", listed.Capacity, z.Capacity},
+		{"allocatable", cmp.Or(listed.Allocatable, listed.Capacity, any(0)), z.Allocatable},
+		{"available", listed.Available, z.Available},
 	} {
 		if amount.written == nil {
 			continue
 		}
 		quantity, err := resource.ParseQuantity(fmt.Sprint(amount.written))
 		if err != nil {
-			return field.Invalid(path.Child(name), amount.written, "must be a quantity")
+			return field.Invalid(path.Child(amount.field), amount.written, "must be a quantity")
 		}
 		amount.into[listed.Name] = min(valueOf(corev1.ResourceName(listed.Name), quantity), most)
 	}

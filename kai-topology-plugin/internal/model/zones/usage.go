@@ -55,7 +55,7 @@ func (n *Node) Usage(pods []*corev1.Pod, known func(types.UID) (Held, bool)) *Us
 			continue
 		}
 		if known != nil {
-			if held, ok := known(pod.UID); ok && len(held) == len(n.Zones) {
+			if held, ok := known(pod.UID); ok && len(held) == t.zones {
 				u.Add(pod.UID, DemandOf(pod), held)
 				continue
 			}

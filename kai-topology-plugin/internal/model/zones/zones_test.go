@@ -314,20 +314,3 @@ func TestDemandInWords(t *testing.T) {
 		}
 	}
 }
-
-func TestRead(t *testing.T) {
-	unequal, err := zones.Read(topology("restricted pod", "4 gpu, 1500m cpu, 1Ki memory | 3 gpu", "1 gpu"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &zones.Node{Name: "a", Policy: zones.Restricted, PerPod: true, Zones: []zones.Zone{
-		{Name: "node-0", Capacity: packing.Resources{"nvidia.com/gpu": 4, "cpu": 1500, "memory": 1024},
-			Allocatable: packing.Resources{"nvidia.com/gpu": 4, "cpu": 1500, "memory": 1024},
-			Available:   packing.Resources{"nvidia.com/gpu": 3}},
-		{Name: "node-1", Capacity: packing.Resources{"nvidia.com/gpu": 1},
-			Allocatable: packing.Resources{"nvidia.com/gpu": 1}, Available: packing.Resources{"nvidia.com/gpu": 1}},
-	}}
-	if !want.Equal(unequal) {
-		t.Errorf("%+v, want %+v", unequal, want)
-	}
-}
