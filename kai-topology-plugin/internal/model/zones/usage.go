@@ -49,14 +49,16 @@ func (n *Node) Usage(pods []*corev1.Pod, known func(types.UID) (Held, bool)) *Us
 	}
 	t := n.table()
 	u := &Usage{node: n, table: t, free: slices.Clone(t.allocatable), pods: make(map[types.UID]holding, len(pods))}
-	var others []*corev1.Pod
+	others := make([]*corev1.Pod, 0, len(pods))
 	for _, pod := range pods {
 		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		if known != nil {
 			if held, ok := known(pod.UID); ok && len(held) == t.zones {
-				u.Add(pod.UID, DemandOf(pod), held)
+				if demand := DemandOf(pod); demand != nil {
+					u.Add(pod.UID, demand, held)
+				}
 				continue
 			}
 		}
@@ -106,13 +108,18 @@ func (u *Usage) difference(free []int64) (held Held) {
 	return held
 }
 
-// Add puts a pod on the node: held is its known zones; nil: predicted (Admit), or, if no zone admits it, counted in
-// every zone. A pod that is there already is counted anew.
+// Add puts a pod on the node: held is its known zones, for which d may be nil; nil: predicted (Admit), or, if no zone
+// admits it, counted in every zone. A pod that is there already is counted anew if there is a demand.
 func (u *Usage) Add(uid types.UID, d *Demand, held Held) Held {
-	if u == nil || d == nil {
+	if u == nil || d == nil && held == nil {
 		return nil
 	}
-	u.Remove(uid)
+	if before, there := u.pods[uid]; there {
+		if d == nil {
+			return before.held
+		}
+		u.put(before.held, 1)
+	}
 	known := true
 	if held == nil {
 		if held, known = u.Admit(d); !known {
@@ -145,16 +152,16 @@ func (u *Usage) put(held Held, sign int64) {
 	}
 }
 
-// Remove frees what the pod holds. A pod that is counted in every zone, because its zone is not known, frees nothing
-// until the Usage is computed anew.
+// Remove frees what the pod holds. A pod that is counted in every zone, because its zone is not known, stays so until
+// the Usage is computed anew.
 func (u *Usage) Remove(uid types.UID) {
 	if u == nil {
 		return
 	}
 	if pod := u.pods[uid]; pod.known {
 		u.put(pod.held, 1)
+		delete(u.pods, uid)
 	}
-	delete(u.pods, uid)
 }
 
 // HeldBy is what a pod holds, and whether its zone is known (observed or predicted) rather than counted in every zone.
@@ -171,14 +178,13 @@ const admissions = 1024
 
 // Room is how many pods with the demand fit one after the other, at most limit.
 func (u *Usage) Room(d *Demand, limit int64) int64 {
-	if u == nil || d == nil {
-		if d != nil && d.one {
-			return 0
-		}
+	switch {
+	case d == nil, u == nil && !d.one:
 		return limit
+	case u == nil:
+		return 0
 	}
-	parts := d.parts(u.node)
-	if len(parts) == 1 {
+	if parts := d.parts(u.node); len(parts) == 1 {
 		if room, sure := u.alone(&parts[0], d); sure {
 			return min(room, limit)
 		}
@@ -186,23 +192,19 @@ func (u *Usage) Room(d *Demand, limit int64) int64 {
 	var buffer [frame]int64
 	now := attempt{table: u.table, node: u.node, free: append(buffer[:0], u.free...)}
 	room := int64(0)
-	for room < min(limit, admissions) && now.admit(d) {
-		room++
-		if slices.Equal(now.free, u.free) {
+	for ; room < min(limit, admissions) && now.admit(d); room++ {
+		if room == 0 && slices.Equal(now.free, u.free) {
 			return limit // The node aligns nothing of it.
 		}
 	}
 	return room
 }
 
-// alone adds up the zones if each pod has a zone to itself; false if it may need several.
+// alone adds up the zones if each pod has a zone to itself; false if it may need several, or none.
 func (u *Usage) alone(p *part, d *Demand) (room int64, sure bool) {
 	var buffer [8]need
 	needs := u.needs(buffer[:0], p.amounts)
-	if len(needs) == 0 {
-		return 0, d.one
-	}
-	for zone := range u.zones {
+	for zone := 0; zone < u.zones && len(needs) > 0; zone++ {
 		if d.zone != "" && d.zone != u.node.Zones[zone].Name {
 			continue
 		}
@@ -212,7 +214,7 @@ func (u *Usage) alone(p *part, d *Demand) (room int64, sure bool) {
 		}
 		room += fit
 	}
-	return room, room > 0 || d.one || u.node.Policy != Restricted
+	return room, room > 0 || d.one || len(needs) > 0 && u.node.Policy != Restricted
 }
 
 // Clone returns a Usage that changes on its own.
