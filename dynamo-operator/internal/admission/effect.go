@@ -166,6 +166,10 @@ func (c Candidate) TransferWarnings(topology Topology) []string {
 		return []string{fmt.Sprintf(
 			"spec.experimental.kvTransferPolicy.clusterTopologyName: %s; until then no pod gets the label %s, "+
 				"and workers do not know where they stand", topology.Problem, pods.TopologyLabel(policy))}
+	case slices.Contains(topology.Domains, policy.Domain):
+		return []string{fmt.Sprintf(
+			"spec.experimental.kvTransferPolicy.domain: no node label names the domains of %s, so that no pod gets the "+
+				"label %s, and workers do not know where they stand", policy.Domain, pods.TopologyLabel(policy))}
 	default:
 		return []string{fmt.Sprintf(
 			"spec.experimental.kvTransferPolicy.domain: %q is not a level of %s %q; available domains: %s; until it "+

@@ -16,6 +16,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/devices"
 )
 
 // maxPods is how many pods can be made for one deployment.
@@ -125,7 +126,7 @@ func validateRequests(amounts corev1.ResourceRequirements, path *field.Path) fie
 		_, limited := amounts.Limits[name]
 		switch {
 		case !limited:
-		case pods.IsExtended(name) && request.Cmp(limit) != 0:
+		case devices.Is(name) && request.Cmp(limit) != 0:
 			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(),
 				fmt.Sprintf("must equal the limit, which is %s: leave the request out", limit.String())))
 		case request.Cmp(limit) > 0:

@@ -255,8 +255,8 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 
 func TestALevelThatNobodyKnowsIsWarnedOf(t *testing.T) {
 	const unlabelled = `until it is no pod gets the label nvidia.com/dynamo-topology.rack, and workers do not know where they stand`
-	topology := admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"},
-		Labels: []string{"z", "r"}}
+	topology := admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack", "numa"},
+		Labels: []string{"z", "r", "n"}}
 	for name, c := range map[string]struct {
 		policy   string
 		topology admission.Topology
@@ -266,6 +266,11 @@ func TestALevelThatNobodyKnowsIsWarnedOf(t *testing.T) {
 		"a label of the node": {policy: "{domain: rack, labelKey: example.com/rack}",
 			topology: admission.Topology{}},
 		"a level that the topology has": {policy: "{domain: rack, clusterTopologyName: t}", topology: topology},
+		"a level that no node label names": {
+			policy: "{domain: numa, clusterTopologyName: t}", topology: topology,
+			want: []string{"spec.experimental.kvTransferPolicy.domain: no node label names the domains of numa, so that no " +
+				"pod gets the label nvidia.com/dynamo-topology.numa, and workers do not know where they stand"},
+		},
 		"a level that it has not": {
 			policy:   "{domain: rack, clusterTopologyName: t}",
 			topology: admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "host"}},

@@ -191,10 +191,11 @@ type Topology struct {
 	Problem string
 }
 
-// LabelOf is the node label of a level; empty if the topology does not have it.
+// LabelOf is the node label of a level; empty if the topology does not have it, and for NUMA zones, which are inside of
+// nodes.
 func (t Topology) LabelOf(domain string) string {
 	at := slices.Index(t.Domains, domain)
-	if at < 0 || at >= len(t.Labels) {
+	if at < 0 || at >= len(t.Labels) || domain == domains.Numa {
 		return ""
 	}
 	return t.Labels[at]

@@ -48,6 +48,26 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	}
 }
 
+func TestNUMAZonesAreALevelAsOthers(t *testing.T) {
+	const topology = "\n---\napiVersion: grove.io/v1alpha1\nkind: ClusterTopology\nmetadata: {name: grove-topology}\n" +
+		"spec: {levels: [{domain: rack, key: a/rack}, {domain: numa, key: a/socket}]}"
+	const deployment = "kind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
+		"spec: {topologyConstraint: {packDomain: rack, preferredDomain: numa}, "
+	for version, parts := range map[string]string{
+		"v1alpha1": "services: [{name: A, topologyConstraint: {packDomain: numa}, " +
+			"extraPodSpec: {mainContainer: {image: i}}}]}",
+		"v1beta1": "components: [{name: A, topologyConstraint: {packDomain: numa}, " +
+			"podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}",
+	} {
+		made := rendered(t, "apiVersion: nvidia.com/"+version+"\n"+deployment+parts+topology)
+		for _, want := range []string{"packDomain: numa", "preferred: numa"} {
+			if strings.Count(made, want) != 1 {
+				t.Errorf("%s: not one %q in:\n%s", version, want, made)
+			}
+		}
+	}
+}
+
 func TestWhatIsTurnedDown(t *testing.T) {
 	const good = "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n"
 	for name, c := range map[string]struct{ input, want string }{

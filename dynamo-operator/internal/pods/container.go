@@ -2,10 +2,11 @@ package pods
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"packtree.dev/shared/devices"
 )
 
 // fill sets the fields that a container's kind has and the container leaves open. Env is put before the container's own
@@ -78,7 +79,7 @@ func withEnv(defaults, env []corev1.EnvVar) []corev1.EnvVar {
 // without an equal limit.
 func limitWhatCannotBeShared(main *corev1.Container) {
 	for name, amount := range main.Resources.Requests {
-		if _, limited := main.Resources.Limits[name]; limited || !IsExtended(name) {
+		if _, limited := main.Resources.Limits[name]; limited || !devices.Is(name) {
 			continue
 		}
 		if main.Resources.Limits == nil {
@@ -86,9 +87,4 @@ func limitWhatCannotBeShared(main *corev1.Container) {
 		}
 		main.Resources.Limits[name] = amount
 	}
-}
-
-// IsExtended reports whether a device plugin counts a resource, such as nvidia.com/gpu.
-func IsExtended(name corev1.ResourceName) bool {
-	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }

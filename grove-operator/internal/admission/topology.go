@@ -19,22 +19,33 @@ type place struct {
 	path       *field.Path
 	owner      string
 	constraint *grovev1alpha1.TopologyConstraint
+	// cliques are those with the pods that the constraint holds together.
+	cliques []grovev1alpha1.PodCliqueTemplateSpec
+	// pods is how many these pods are.
+	pods int64
 }
 
 func setPlace(set *grovev1alpha1.PodCliqueSet) place {
-	return place{templatePath.Child("topologyConstraint"), "the set", set.Spec.Template.TopologyConstraint}
+	template := &set.Spec.Template
+	return place{templatePath.Child("topologyConstraint"), "the set", template.TopologyConstraint, template.Cliques,
+		layout.PodsPerReplica(set)}
 }
 
 func cliquePlace(set *grovev1alpha1.PodCliqueSet, i int) place {
 	clique := &set.Spec.Template.Cliques[i]
 	return place{cliquePath(i).Child("topologyConstraint"), fmt.Sprintf("clique %q", clique.Name),
-		clique.TopologyConstraint}
+		clique.TopologyConstraint, set.Spec.Template.Cliques[i : i+1], int64(clique.Spec.Replicas)}
 }
 
 func groupPlace(set *grovev1alpha1.PodCliqueSet, i int) place {
 	group := &set.Spec.Template.PodCliqueScalingGroups[i]
-	return place{groupPath(i).Child("topologyConstraint"), fmt.Sprintf("scaling group %q", group.Name),
-		group.TopologyConstraint}
+	made := place{groupPath(i).Child("topologyConstraint"), fmt.Sprintf("scaling group %q", group.Name),
+		group.TopologyConstraint, nil, 0}
+	for _, member := range layout.Copy(set, 0, group, 0) {
+		made.cliques = append(made.cliques, *member.Clique)
+		made.pods += int64(member.Clique.Spec.Replicas)
+	}
+	return made
 }
 
 // places returns every place of a set that can have a constraint, whether or not it has one.

@@ -9,8 +9,8 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// warnOfTopology warns of constraints that are accepted and do not do what they say: those on NUMA zones, and required
-// ones on a level without nodes, by the status of the ClusterTopology. A warning about several constraints is given
+// warnOfTopology warns of required constraints that may not hold: those on NUMA zones that a kubelet may not keep, and
+// those on a level without nodes, by the status of the ClusterTopology. A warning about several constraints is given
 // once.
 func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
 	name := topology.NameFor(set)
@@ -24,7 +24,7 @@ func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
 	var reasons []string
 	paths := map[string][]string{}
 	for _, place := range constrained(set) {
-		for _, reason := range doubts(place.constraint, clusterTopology) {
+		for _, reason := range doubts(place, clusterTopology) {
 			if paths[reason] == nil {
 				reasons = append(reasons, reason)
 			}
@@ -43,31 +43,16 @@ func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
 }
 
 // doubts are the warnings about one constraint.
-func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *topology.Topology) []string {
+func doubts(place place, clusterTopology *topology.Topology) []string {
 	var reasons []string
-	required, preferred := constraint.RequiredDomain(), constraint.PreferredDomain()
+	required := place.constraint.RequiredDomain()
 	if required == grovev1alpha1.TopologyDomainNuma {
-		reasons = append(reasons,
-			"NUMA zones are not distinguished yet: what is enforced is that the pods stand on "+
-				oneHost(clusterTopology))
-	}
-	if preferred == grovev1alpha1.TopologyDomainNuma {
-		reasons = append(reasons,
-			"NUMA zones are not distinguished yet: what is preferred is that the pods stand on "+
-				oneHost(clusterTopology))
+		reasons = zoneDoubts(place)
 	}
 	if nobody := nobodyIn(required, clusterTopology); nobody != "" {
 		reasons = append(reasons, nobody+": the pods wait until one does")
 	}
 	return reasons
-}
-
-// oneHost is the effect of a constraint on NUMA zones. A node has one value of a label, and so one NUMA zone.
-func oneHost(clusterTopology *topology.Topology) string {
-	if keyOf(grovev1alpha1.TopologyDomainHost, clusterTopology) != "" {
-		return "one host"
-	}
-	return fmt.Sprintf("nodes with one value of label %s", keyOf(grovev1alpha1.TopologyDomainNuma, clusterTopology))
 }
 
 // nobodyIn says that a level has no nodes; empty if it has some, or if the nodes were not counted yet.

@@ -1,9 +1,11 @@
 package admission_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -14,12 +16,11 @@ import (
 const (
 	noRack = `no node carries label example.com/rack of level rack of ClusterTopology "gb": the pods wait until one does`
 	noHost = `no node stands in a host of ClusterTopology "gb", for none carries all of the labels example.com/zone, example.com/rack, example.com/host: the pods wait until one does`
-	noNuma = `no node carries label example.com/numa of level numa of ClusterTopology "gb": the pods wait until one does`
 
-	numaEnforced   = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on one host"
-	numaPreferred  = "NUMA zones are not distinguished yet: what is preferred is that the pods stand on one host"
-	numaOfTheLabel = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on nodes with " +
-		"one value of label example.com/numa"
+	numaIdle = "a kubelet takes from one NUMA zone the devices of device plugins, and whole CPUs of Guaranteed pods: " +
+		"neither is asked for by "
+	numaPredicted = "the kubelet chooses the NUMA zone pod by pod, so that one zone for all %d pods is a prediction: " +
+		"see docs/guides/numa-zones.md"
 )
 
 // labelled is topology gb with its levels, and their status.
@@ -77,24 +78,26 @@ func TestWarningsOfTopology(t *testing.T) {
 		"nobody has looked since the levels changed": {
 			topology: outdated, template: "topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
 		},
-		"numa, required and preferred": {
-			topology: labelled(domains{"rack", "host", "numa"}),
-			template: "topologyConstraint: {pack: {required: rack, preferred: numa}}, cliques: [" +
-				constrained("a", "{packDomain: numa}") + "]",
-			want: []string{"spec.template.topologyConstraint: " + numaPreferred,
-				"spec.template.cliques[0].topologyConstraint: " + numaEnforced},
+		"numa that no node carries, for one pod with a device": {
+			topology: labelled(domains{"host", "numa"}, level{Domain: "host", Nodes: 8, DomainCount: 8}),
+			template: "topologyConstraint: {packDomain: numa}, cliques: [" + asking("a", 1, "nvidia.com/gpu: 2") + "]",
 		},
-		"numa where the topology has no hosts": {
+		"numa preferred is no reason to wait": {
 			topology: labelled(domains{"rack", "numa"}),
-			template: "topologyConstraint: {packDomain: numa}, cliques: [" + one("a", "") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + numaOfTheLabel},
+			template: "topologyConstraint: {pack: {required: rack, preferred: numa}}, cliques: [" + one("a", "") + "]",
 		},
-		"numa that no node carries": {
-			topology: labelled(domains{"host", "numa"}, level{Domain: "host", Nodes: 8, DomainCount: 8},
-				level{Domain: "numa"}),
-			template: "topologyConstraint: {packDomain: numa}, cliques: [" + one("a", "") + "]",
-			want: []string{"spec.template.topologyConstraint: " + numaEnforced,
-				"spec.template.topologyConstraint: " + noNuma},
+		"numa of several pods, at each place": {
+			topology: labelled(domains{"numa"}),
+			template: "topologyConstraint: {packDomain: numa}, cliques: [{topologyConstraint: {packDomain: numa}, " +
+				asking("a", 3, "nvidia.com/gpu: 2")[1:] + "," + asking("b", 1, "cpu: 1") + "," +
+				asking("c", 1, "cpu: 1") + "], podCliqueScalingGroups: [{name: g, replicas: 4, " +
+				"cliqueNames: [b, c], topologyConstraint: {packDomain: numa}}]",
+			want: []string{
+				"spec.template.topologyConstraint and 1 more: " + numaIdle + "b, c",
+				"spec.template.topologyConstraint: " + fmt.Sprintf(numaPredicted, 11),
+				"spec.template.cliques[0].topologyConstraint: " + fmt.Sprintf(numaPredicted, 3),
+				"spec.template.podCliqueScalingGroups[0].topologyConstraint: " + fmt.Sprintf(numaPredicted, 2),
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +109,50 @@ func TestWarningsOfTopology(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, warnings); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// asking is a clique with pods of these limits.
+func asking(name string, pods int, limits string) string {
+	return fmt.Sprintf("{name: %s, spec: {replicas: %d, podSpec: {containers: [{name: main, resources: "+
+		"{limits: {%s}}}]}}}", name, pods, limits)
+}
+
+func TestPodsThatNoKubeletAligns(t *testing.T) {
+	const cpus = "limits: {cpu: 4, memory: 8Gi}"
+	container := func(resources string) string { return "containers: [{name: a, resources: {" + resources + "}}]" }
+	for name, c := range map[string]struct {
+		podSpec string
+		aligned bool
+	}{
+		"nothing":                        {podSpec: container("")},
+		"a device":                       {container("limits: {nvidia.com/gpu: 1}"), true},
+		"no device":                      {podSpec: container("limits: {nvidia.com/gpu: 0}")},
+		"whole CPUs of a Guaranteed pod": {container(cpus), true},
+		"part of a CPU":                  {podSpec: container("limits: {cpu: 1500m, memory: 8Gi}")},
+		"hugepages":                      {podSpec: container("limits: {hugepages-2Mi: 4Mi}")},
+		"no memory":                      {podSpec: container("limits: {cpu: 4}")},
+		"smaller requests":               {podSpec: container("requests: {cpu: 2}, " + cpus)},
+		"resources of the pod":           {"resources: {" + cpus + "}, " + container(""), true},
+		"a claim":                        {podSpec: "resourceClaims: [{name: c, resourceClaimName: c}], " + container("")},
+		"another container without resources": {
+			podSpec: "initContainers: [{name: b}], " + container(cpus)},
+		"a small container beside": {
+			"initContainers: [{name: b, resources: {limits: {cpu: 50m, memory: 64Mi}}}], " + container(cpus), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, cliques: [{name: a, topologyConstraint: "+
+				"{packDomain: numa}, spec: {podSpec: {"+c.podSpec+"}}}]"))
+			warnings, errs := admission.ValidateCreate(set,
+				admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(fixture.Topology("gb", "numa"))})
+			want := []string{"spec.template.cliques[0].topologyConstraint: " + numaIdle + "a"}
+			if c.aligned {
+				want = []string{}
+			}
+			if diff := cmp.Diff(want, warnings, cmpopts.EquateEmpty()); diff != "" || len(errs) > 0 {
+				t.Errorf("errors %v, warnings (-want +got):\n%s", errs, diff)
 			}
 		})
 	}

@@ -122,6 +122,27 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(schedulerLevels("foreign")).Should(Equal([]string{"example.com/rack"}))
 	})
 
+	It("replaces a Topology whose NUMA zones have no alias yet", func() {
+		const name = "aliased"
+		older := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		older.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "kubernetes.io/hostname"},
+			{NodeLabel: "example.com/numa"}}
+		Expect(c.Create(ctx, older)).To(Succeed())
+		made := fixture.Topology(name, "numa")
+		Expect(c.Create(ctx, made)).To(Succeed())
+		Eventually(condition(name, grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
+		older.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(made, grovev1alpha1.GroupVersion.WithKind("ClusterTopology"))}
+		Expect(c.Update(ctx, older)).To(Succeed())
+		Eventually(func(g Gomega) {
+			live := &kaiv1alpha1.Topology{}
+			g.Expect(c.Get(ctx, client.ObjectKey{Name: name}, live)).To(Succeed())
+			g.Expect(live.Spec.Levels).To(Equal([]kaiv1alpha1.TopologyLevel{{NodeLabel: "kubernetes.io/hostname"},
+				{NodeLabel: "example.com/numa", Alias: "numa"}}))
+		}).Should(Succeed())
+		Eventually(condition(name, grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
+	})
+
 	It("that is deleted under a running set stays and counts as before, and goes after the set", func() {
 		in := namespace()
 		made := fixture.Topology("held", "zone")

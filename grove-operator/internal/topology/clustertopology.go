@@ -49,17 +49,13 @@ func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.Topo
 // ForScheduler is the Topology that the scheduler reads instead of a ClusterTopology or ClusterTopologyBinding, which
 // owns it unless it has no UID, without a cluster.
 func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
-	levels := make([]kaiv1alpha1.TopologyLevel, 0, len(clusterTopology.Spec.Levels))
-	for _, level := range clusterTopology.Spec.Levels {
-		levels = append(levels, kaiv1alpha1.TopologyLevel{NodeLabel: level.Key, Alias: aliasOf(level)})
-	}
 	made := &kaiv1alpha1.Topology{
 		TypeMeta: metav1.TypeMeta{APIVersion: kaiv1alpha1.GroupVersion.String(), Kind: "Topology"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   clusterTopology.Name,
 			Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
 		},
-		Spec: kaiv1alpha1.TopologySpec{Levels: levels},
+		Spec: kaiv1alpha1.TopologySpec{Levels: schedulerLevels(clusterTopology.Spec.Levels)},
 	}
 	if clusterTopology.UID != "" {
 		made.OwnerReferences = []metav1.OwnerReference{
@@ -69,12 +65,29 @@ func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
 	return made
 }
 
-// aliasOf is the alias by which the scheduler knows that a level is inside of hosts, if its label does not say so.
-func aliasOf(level grovev1alpha1.TopologyLevel) string {
-	if level.Domain != grovev1alpha1.TopologyDomainNuma || strings.Contains(strings.ToLower(level.Key), domains.Numa) {
-		return ""
+// schedulerLevels are the levels as the scheduler knows them: NUMA zones by an alias, directly below single hosts, with
+// a level of hosts that they need and users cannot name if no level above distinguishes hosts.
+func schedulerLevels(levels []grovev1alpha1.TopologyLevel) []kaiv1alpha1.TopologyLevel {
+	made := make([]kaiv1alpha1.TopologyLevel, 0, len(levels)+1)
+	for _, level := range levels {
+		if level.Domain != grovev1alpha1.TopologyDomainNuma {
+			made = append(made, kaiv1alpha1.TopologyLevel{NodeLabel: level.Key})
+			continue
+		}
+		hosts := kaiv1alpha1.TopologyLevel{NodeLabel: corev1.LabelHostname}
+		if !slices.Contains(made, hosts) {
+			made = append(made, hosts)
+		}
+		made = append(made, kaiv1alpha1.TopologyLevel{NodeLabel: level.Key, Alias: domains.Numa})
 	}
-	return domains.Numa
+	return made
+}
+
+// labelled are the levels whose domains node labels name: all but NUMA zones, which are inside of nodes.
+func labelled(levels []grovev1alpha1.TopologyLevel) []grovev1alpha1.TopologyLevel {
+	return slices.DeleteFunc(slices.Clone(levels), func(level grovev1alpha1.TopologyLevel) bool {
+		return level.Domain == grovev1alpha1.TopologyDomainNuma
+	})
 }
 
 // KeyProblem says why the scheduler would not accept the key of one of the levels; empty if it would. The levels may be
@@ -82,6 +95,9 @@ func aliasOf(level grovev1alpha1.TopologyLevel) string {
 func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel, order domains.Order) string {
 	if level.Key != corev1.LabelHostname {
 		return ""
+	}
+	if level.Domain == grovev1alpha1.TopologyDomainNuma {
+		return "the label distinguishes hosts, and numa is inside of them: choose any other key, no node needs to carry it"
 	}
 	for _, other := range levels {
 		if other.Domain != grovev1alpha1.TopologyDomainNuma &&

@@ -17,9 +17,9 @@ type Node struct {
 
 // Coverage counts nodes by the labels of a topology's levels.
 type Coverage struct {
-	// Levels has an entry for each level, in the order of the levels.
+	// Levels has an entry for each level that labels name, in the order of the levels.
 	Levels []grovev1alpha1.TopologyLevelStatus
-	// Complete is how many nodes carry the labels of all levels.
+	// Complete is how many nodes carry the labels of all these levels.
 	Complete int32
 	// Incomplete is how many nodes carry the labels of some levels and not of others.
 	Incomplete int32
@@ -28,6 +28,7 @@ type Coverage struct {
 // CoverageOf counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not
 // matter. A label counts whatever its value, as it does for the scheduler.
 func CoverageOf(levels []grovev1alpha1.TopologyLevel, nodes []Node) Coverage {
+	levels = labelled(levels)
 	taken := Coverage{Levels: make([]grovev1alpha1.TopologyLevelStatus, len(levels))}
 	found := make([]map[string]struct{}, len(levels))
 	for i, level := range levels {
@@ -87,7 +88,7 @@ func (c *Coverage) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 // LabelsDiffer reports whether a change of a node's labels can change the coverage of a topology with these levels. A
 // new node had no labels before, and a deleted one has none after.
 func LabelsDiffer(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
-	return slices.ContainsFunc(levels, func(level grovev1alpha1.TopologyLevel) bool {
+	return slices.ContainsFunc(labelled(levels), func(level grovev1alpha1.TopologyLevel) bool {
 		was, had := before[level.Key]
 		is, has := after[level.Key]
 		return had != has || was != is

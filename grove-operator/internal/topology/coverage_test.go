@@ -25,6 +25,19 @@ func node(name string, places ...string) topology.Node {
 	return made
 }
 
+func TestNodesNeedNoLabelOfNUMAZones(t *testing.T) {
+	levels := fixture.Topology("t", "rack", "numa").Spec.Levels
+	nodes := []topology.Node{node("a", "rack", "1"), node("b", "rack", "1", "numa", "0"), node("c", "numa", "0")}
+	want := topology.Coverage{Complete: 2, Levels: []grovev1alpha1.TopologyLevelStatus{
+		{Domain: "rack", Nodes: 2, DomainCount: 1}}}
+	if diff := cmp.Diff(want, topology.CoverageOf(levels, nodes)); diff != "" {
+		t.Errorf("coverage (-want +got):\n%s", diff)
+	}
+	if topology.LabelsDiffer(levels, nodes[0].Labels, nodes[1].Labels) {
+		t.Error("a label of NUMA zones changes the coverage")
+	}
+}
+
 func TestTake(t *testing.T) {
 	type level = grovev1alpha1.TopologyLevelStatus
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ func ValidateLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) fiel
 }
 
 // ValidateFreeLevels returns what is wrong with the levels of a ClusterTopologyBinding, which are at path: as
-// ValidateLevels, but domains have any name, and the order of the list.
+// ValidateLevels, but domains have any name, and the order of the list, with numa last.
 func ValidateFreeLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
 	var named []grovev1alpha1.TopologyDomain
 	for _, level := range levels {
@@ -29,10 +29,14 @@ func ValidateFreeLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) 
 			named = append(named, level.Domain)
 		}
 	}
-	return validateLevels(path, levels, domains.OrderOf(named), func(string) string {
+	errs := validateLevels(path, levels, domains.OrderOf(named), func(string) string {
 		return "must begin with a lower case letter, and have nothing but lower case letters, " +
 			"digits and hyphens behind it, up to 63 characters in all"
 	})
+	if i := slices.Index(named, grovev1alpha1.TopologyDomainNuma); i >= 0 && i < len(named)-1 {
+		errs = append(errs, field.Invalid(path, domains.Numa, "its domains are inside of hosts: list it last"))
+	}
+	return errs
 }
 
 // domainName matches the domains of a ClusterTopologyBinding.

@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/topology"
 )
 
@@ -44,6 +46,17 @@ func TestWrongLevelsAreReportedOnceEach(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestNothingIsNarrowerThanNUMAZones(t *testing.T) {
+	halls := fixture.Topology("t", "hall", "numa", "rack").Spec.Levels
+	if got := fields(topology.ValidateFreeLevels(field.NewPath("l"), halls)); !slices.Equal(got, []string{"l"}) {
+		t.Errorf("a rack inside of NUMA zones: errors at %v", got)
+	}
+	halls[1], halls[2] = halls[2], halls[1]
+	if errs := topology.ValidateFreeLevels(field.NewPath("l"), halls); len(errs) > 0 {
+		t.Errorf("NUMA zones last: %v", errs)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
@@ -151,7 +152,8 @@ func TestKeyProblem(t *testing.T) {
 		"racks that are single hosts": {levels: levels("host", "a/host", "rack", hostname),
 			wrong: []string{hostname}},
 		"racks that are hosts, and no other": {levels: levels("zone", "a/zone", "rack", hostname)},
-		"numa zones that are hosts":          {levels: levels("host", "a/host", "numa", hostname)},
+		"numa zones that are hosts": {levels: levels("host", "a/host", "numa", hostname),
+			wrong: []string{hostname}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wrong []string
@@ -162,6 +164,35 @@ func TestKeyProblem(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.wrong, wrong); diff != "" {
 				t.Errorf("keys with a problem (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheSchedulerFindsZonesBelowSingleHosts(t *testing.T) {
+	type level = kaiv1alpha1.TopologyLevel
+	hosts, zones := level{NodeLabel: "kubernetes.io/hostname"}, level{NodeLabel: "a/socket", Alias: "numa"}
+	of := func(domain grovev1alpha1.TopologyDomain, key string) grovev1alpha1.TopologyLevel {
+		return grovev1alpha1.TopologyLevel{Domain: domain, Key: key}
+	}
+	for name, c := range map[string]struct {
+		above []grovev1alpha1.TopologyLevel
+		want  []level
+	}{
+		"no level above": {want: []level{hosts, zones}},
+		"hosts above":    {above: []grovev1alpha1.TopologyLevel{of("host", hosts.NodeLabel)}, want: []level{hosts, zones}},
+		"racks that are single hosts above": {
+			above: []grovev1alpha1.TopologyLevel{of("rack", hosts.NodeLabel)}, want: []level{hosts, zones}},
+		"racks above": {above: []grovev1alpha1.TopologyLevel{of("rack", "a/rack")},
+			want: []level{{NodeLabel: "a/rack"}, hosts, zones}},
+		"hosts of another label above": {above: []grovev1alpha1.TopologyLevel{of("host", "a/host")},
+			want: []level{{NodeLabel: "a/host"}, hosts, zones}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			described := fixture.Topology("t")
+			described.Spec.Levels = append(c.above, of("numa", zones.NodeLabel))
+			if diff := cmp.Diff(c.want, topology.ForScheduler(topology.Of(described)).Spec.Levels); diff != "" {
+				t.Errorf("levels (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -47,10 +47,9 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "when there is a rack")
 	})
 
-	It("say nothing about NUMA zones, of which a set that asks for them is warned", func() {
+	It("say nothing about NUMA zones, of which a set is warned whose pods no kubelet aligns", func() {
 		observe(3, 1)
-		Expect(heard("{packDomain: numa}")).To(ConsistOf(
-			ofTheSet + ": NUMA zones are not distinguished yet: what is enforced is that the pods stand on one host"))
+		Expect(heard("{packDomain: numa}")).To(ConsistOf(HavePrefix(ofTheSet + ": a kubelet takes from one NUMA zone")))
 	})
 })
 

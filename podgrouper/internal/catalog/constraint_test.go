@@ -18,7 +18,7 @@ import (
 func network(topology string) (podgrouptree.Hierarchy, bool) {
 	return podgrouptree.Hierarchy{
 		{Key: "zone", Alias: "z"}, {Key: "block", Alias: "twice"}, {Key: "rack", Alias: "twice"},
-		{Key: "kubernetes.io/hostname"},
+		{Key: "kubernetes.io/hostname"}, {Key: "example.com/socket", Alias: "numa"},
 	}, topology == "network"
 }
 
@@ -72,7 +72,7 @@ func TestFromAnnotations(t *testing.T) {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "blok"},
 			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "blok"},
 			doubts: []string{
-				`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean block?`,
+				`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname, example.com/socket (numa); did you mean block?`,
 			},
 		},
 		"the name alone of a level": {
@@ -80,7 +80,7 @@ func TestFromAnnotations(t *testing.T) {
 				kai.AnnotationTopologyRequired: "hostname"},
 			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "hostname"},
 			doubts: []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "hostname": ` +
-				`Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean kubernetes.io/hostname?`},
+				`Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname, example.com/socket (numa); did you mean kubernetes.io/hostname?`},
 		},
 		"a required level below the preferred one": {
 			annotations: map[string]string{
@@ -243,6 +243,12 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 				kai.AnnotationTopologyPreferred: "rack"},
 			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone",
 				PreferredTopologyLevel: "rack"},
+		},
+		"NUMA zones, whose label no node carries": {
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "numa",
+				kai.AnnotationTopologyPreferred: "example.com/socket"},
+			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "example.com/socket",
+				PreferredTopologyLevel: "example.com/socket"},
 		},
 		"an alias of a broader level than the required one": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack",

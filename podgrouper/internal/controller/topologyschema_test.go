@@ -18,6 +18,13 @@ func topologyOf(levels ...string) *kai.Topology {
 	return topology
 }
 
+// aliased has a level inside the host.
+func aliased(key, alias string) *kai.Topology {
+	topology := topologyOf("zone", hostname, key)
+	topology.Spec.Levels[2].Alias = alias
+	return topology
+}
+
 const hostname = "kubernetes.io/hostname"
 
 // These rules are in the schema: they need no webhook.
@@ -31,6 +38,7 @@ var _ = Describe("A Topology", func() {
 		Entry("with the host above a rack", topologyOf("zone", hostname, "rack"), "must be the narrowest level"),
 		Entry("with two levels inside the host", topologyOf(hostname, "example.com/numa", "example.com/numa-core"),
 			"must be the narrowest level"),
+		Entry("with another alias inside the host", aliased("example.com/socket", "socket"), "must be the narrowest level"),
 		Entry("with a label that no node can have", topologyOf("no spaces"), "spec.levels[0].nodeLabel"),
 		Entry("with more than sixteen levels",
 			topologyOf("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"),
@@ -41,6 +49,7 @@ var _ = Describe("A Topology", func() {
 		func(ctx SpecContext, topology *kai.Topology) { Expect(asking.Create(ctx, topology)).To(Succeed()) },
 		Entry("with the host last", topologyOf("zone", "rack", hostname)),
 		Entry("with NUMA inside the host", topologyOf("zone", hostname, "example.com/NUMA")),
+		Entry("with a level of another name inside the host, which the alias says", aliased("example.com/socket", "numa")),
 		Entry("without the host", topologyOf("topology.kubernetes.io/zone")),
 	)
 

@@ -74,7 +74,10 @@ func (r *Reconciler) syncSchedulerTopology(
 	case !slices.EqualFunc(live.Spec.Levels, desired.Spec.Levels, sameLabel):
 		return r.replaceSchedulerTopology(ctx, live, desired)
 	}
-	if _, err := r.Writer.Apply(ctx, desired, live); err != nil {
+	switch _, err := r.Writer.Apply(ctx, desired, live); {
+	case apierrors.IsInvalid(err): // Aliases differ, and levels are immutable.
+		return r.replaceSchedulerTopology(ctx, live, desired)
+	case err != nil:
 		return schedulerTopology{why: err.Error()}, err
 	}
 	return schedulerTopology{inSync: true, generation: live.Generation}, nil

@@ -57,8 +57,9 @@ type TopologyLevel struct {
 	// +required
 	Domain TopologyDomain `json:"domain"`
 	// Key is the node label whose values name the domains of this level, for example topology.kubernetes.io/zone or
-	// kubernetes.io/hostname. Any valid label key is accepted: a name of at most 63 characters behind an optional DNS
-	// prefix of at most 253.
+	// kubernetes.io/hostname. For numa it is a name of the level alone, which no node carries: zones are inside of
+	// nodes. Any valid label key is accepted: a name of at most 63 characters behind an optional DNS prefix of at most
+	// 253.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
@@ -82,14 +83,14 @@ type ClusterTopologyStatus struct {
 	// Domains lists the domains of the levels, broadest first, for people who read it in a column.
 	// +optional
 	Domains string `json:"domains,omitempty"`
-	// Levels says for each level of the spec what the labels of the cluster's nodes say about it. It follows them
-	// within seconds. Unset: not observed yet, or topology awareness is off in the operator's configuration.
+	// Levels says for each level of the spec but numa what the labels of the cluster's nodes say about it. It follows
+	// them within seconds. Unset: not observed yet, or topology awareness is off in the operator's configuration.
 	// +listType=map
 	// +listMapKey=domain
 	// +optional
 	Levels []TopologyLevelStatus `json:"levels,omitempty"`
-	// Nodes is how many nodes carry the labels of all levels, and so have a place in the whole topology. Unset: as with
-	// levels.
+	// Nodes is how many nodes carry the labels of all these levels, and so have a place in the whole topology. Unset:
+	// as with levels.
 	// +optional
 	Nodes *int32 `json:"nodes,omitempty"`
 	// NodesMissingLevels is how many nodes carry the labels of some levels and not of others: they stand in the

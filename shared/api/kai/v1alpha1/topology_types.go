@@ -53,8 +53,8 @@ type TopologyLevel struct {
 	NodeLabel string `json:"nodeLabel"`
 
 	// alias is another name of the level, by which PodGroups and annotations may call it as by its nodeLabel. One that
-	// several levels have names none of them. numa says that the domains are inside of hosts, which the label does not
-	// say.
+	// several levels have names none of them. numa says that the domains are NUMA zones inside of hosts, whatever the
+	// label, which no node carries.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
