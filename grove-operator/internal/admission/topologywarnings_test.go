@@ -135,7 +135,7 @@ func TestPodsThatNoKubeletAligns(t *testing.T) {
 		"hugepages":                      {podSpec: container("limits: {hugepages-2Mi: 4Mi}")},
 		"no memory":                      {podSpec: container("limits: {cpu: 4}")},
 		"smaller requests":               {podSpec: container("requests: {cpu: 2}, " + cpus)},
-		"resources of the pod":           {"resources: {" + cpus + "}, " + container(""), true},
+		"resources of the pod":           {podSpec: "resources: {" + cpus + "}, " + container(cpus)},
 		"a claim":                        {podSpec: "resourceClaims: [{name: c, resourceClaimName: c}], " + container("")},
 		"another container without resources": {
 			podSpec: "initContainers: [{name: b}], " + container(cpus)},

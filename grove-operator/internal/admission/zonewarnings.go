@@ -30,8 +30,8 @@ func zoneDoubts(place place) []string {
 	return reasons
 }
 
-// aligned reports whether pods ask for anything that a kubelet takes from one NUMA zone. Resources of the pod as a
-// whole are not judged.
+// aligned reports whether pods ask for anything that a kubelet takes from one NUMA zone. It takes no CPUs by the
+// resources of the pod as a whole.
 func aligned(spec *corev1.PodSpec) bool {
 	guaranteed, whole := true, false
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -51,5 +51,5 @@ func aligned(spec *corev1.PodSpec) bool {
 		cpus := limits.Cpu().MilliValue()
 		whole = whole || cpus > 0 && cpus%1000 == 0
 	}
-	return guaranteed && whole || spec.Resources != nil
+	return guaranteed && whole && spec.Resources == nil
 }
