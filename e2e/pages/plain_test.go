@@ -30,12 +30,12 @@ var shrink = flag.Bool("shrink", false, "remove folders that have become clean f
 // forbidden are words that make a text hard to read: a noun says the same in less time.
 var forbidden = regexp.MustCompile(`(?i)\b(who|whom|whoever|whose|nobody|somebody|of which|those that)\b`)
 
-// generated are pages that a program writes, and conformance.md is a table of other documents' statements.
+// generated reports whether the style of a page is not its own: a program writes it, or it repeats other documents.
 func generated(page string) bool {
-	return strings.HasPrefix(page, "docs/api/") || page == "docs/conformance.md"
+	return strings.HasPrefix(page, "docs/api/") || page == "docs/conformance.md" || page == "docs/fields.md"
 }
 
-// guides are the pages for users who have not seen the project.
+// guide reports whether a page is for users without knowledge of the project.
 func guide(page string) bool {
 	return strings.HasPrefix(page, "docs/guides/") && page != "docs/guides/README.md" || slices.Contains([]string{
 		"README.md", "docs/quick-start.md", "docs/concepts.md", "docs/why-is-my-pod-waiting.md", "docs/install.md",
@@ -147,10 +147,11 @@ func TestCommentsArePlain(t *testing.T) {
 			t.Errorf("%s: name the thing", line)
 		}
 	}
-	if len(still) == len(listed) {
+	t.Logf("%d folders of %d have such comments", len(still), len(found))
+	switch {
+	case len(still) == len(listed):
 		return
-	}
-	if !*shrink {
+	case !*shrink:
 		t.Errorf("%d folders of %s have become clean: run this test with -shrink", len(listed)-len(still), unclean)
 		return
 	}
@@ -197,12 +198,12 @@ func TestSentences(t *testing.T) {
 func TestSyllables(t *testing.T) {
 	for count, words := range map[int]string{
 		1: "a the pod node placed gang rack names whole named free waits",
-		2: "needed table places reason kernel changes open cluster added",
-		3: "scheduler topology's operate placement's recreates",
-		4: "topology priority available",
+		2: "needed table places reason kernel changes cluster open",
+		3: "scheduler deployment operate",
+		4: "topology available topology's",
 	} {
 		for word := range strings.FieldsSeq(words) {
-			if got := pages.Syllables(word); got != count && got != count+1 {
+			if got := pages.Syllables(word); got != count {
 				t.Errorf("%q has %d syllables, want %d", word, got, count)
 			}
 		}
