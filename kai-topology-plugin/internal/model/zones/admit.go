@@ -145,7 +145,7 @@ func (a *attempt) has(mask uint64, needs []need) bool {
 	for _, needed := range needs {
 		missing := needed.amount
 		for rest := mask; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)*len(a.columns) + needed.column
+			i := a.place(bits.TrailingZeros64(rest), needed)
 			missing -= max(a.free[i], 0)
 			if a.left != nil {
 				missing -= a.left[i]
@@ -183,7 +183,7 @@ func (a *attempt) take(mask uint64, needs []need, ends bool) {
 	several := mask&(mask-1) != 0
 	for _, needed := range needs {
 		for rest := mask; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)*len(a.columns) + needed.column
+			i := a.place(bits.TrailingZeros64(rest), needed)
 			taken, reused := needed.amount, int64(0)
 			if a.left != nil {
 				reused = min(a.left[i], taken)

@@ -152,6 +152,7 @@ func (t *table) width(needed need) int {
 	return 0
 }
 
-func (t *table) at(rows []int64, zone int, needed need) int64 {
-	return rows[zone*len(t.columns)+needed.column]
-}
+// place is where a resource of a zone is in the rows.
+func (t *table) place(zone int, needed need) int { return zone*len(t.columns) + needed.column }
+
+func (t *table) at(rows []int64, zone int, needed need) int64 { return rows[t.place(zone, needed)] }

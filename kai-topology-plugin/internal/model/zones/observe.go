@@ -43,14 +43,8 @@ func (u *Usage) observe() {
 	}
 	held := map[types.UID]Held{}
 	for _, unit := range o.units {
-		if held[unit.pod] == nil {
-			held[unit.pod] = make(Held, u.zones)
-		}
-		if held[unit.pod][unit.zone] == nil {
-			held[unit.pod][unit.zone] = packing.Resources{}
-		}
 		for _, needed := range unit.needs {
-			held[unit.pod][unit.zone][u.columns[needed.column]] += needed.amount
+			held[unit.pod] = u.hold(held[unit.pod], u.place(unit.zone, needed), needed.amount)
 		}
 	}
 	for uid, now := range held {
@@ -73,7 +67,7 @@ func (o *observation) consistent() (some bool) {
 	for column, name := range o.columns {
 		unexplained, told := asked[column], asked[column] > 0
 		for zone := 0; told && zone < o.zones; zone++ {
-			i := zone*len(o.columns) + column
+			i := o.place(zone, need{column: column})
 			available, there := o.node.Zones[zone].Available[name]
 			o.used[i] = o.allocatable[i] - clamp(available)
 			told = o.used[i] >= 0 && (there || o.allocatable[i] == 0)
@@ -142,7 +136,7 @@ func (o *observation) use(u *unit, sign int64) bool {
 	enough := true
 	for _, needed := range u.needs {
 		if o.shown[needed.column] {
-			used := &o.used[u.zone*len(o.columns)+needed.column]
+			used := &o.used[o.place(u.zone, needed)]
 			*used += sign * needed.amount
 			enough = enough && *used >= 0
 		}

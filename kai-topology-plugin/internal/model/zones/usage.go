@@ -95,26 +95,33 @@ func (u *Usage) Admit(d *Demand) (Held, bool) {
 func (u *Usage) difference(free []int64) (held Held) {
 	for i := range free {
 		if free[i] != u.free[i] {
-			if held == nil {
-				held = make(Held, u.zones)
-			}
-			zone := i / len(u.columns)
-			if held[zone] == nil {
-				held[zone] = packing.Resources{}
-			}
-			held[zone][u.columns[i%len(u.columns)]] = u.free[i] - free[i]
+			held = u.hold(held, i, u.free[i]-free[i])
 		}
 	}
 	return held
 }
 
+// hold adds to what is held in a place of the table.
+func (t *table) hold(held Held, place int, amount int64) Held {
+	if held == nil {
+		held = make(Held, t.zones)
+	}
+	zone := place / len(t.columns)
+	if held[zone] == nil {
+		held[zone] = packing.Resources{}
+	}
+	held[zone][t.columns[place%len(t.columns)]] += amount
+	return held
+}
+
 // Add puts a pod on the node: held is its known zones, for which d may be nil; nil: predicted (Admit), or, if no zone
-// admits it, counted in every zone. A pod that is there already is counted anew if there is a demand.
+// admits it, counted in every zone. A pod that is there already is counted anew if there is a demand; those without UID
+// are different pods.
 func (u *Usage) Add(uid types.UID, d *Demand, held Held) Held {
 	if u == nil || d == nil && held == nil {
 		return nil
 	}
-	if before, there := u.pods[uid]; there {
+	if before, there := u.pods[uid]; there && uid != "" {
 		if d == nil {
 			return before.held
 		}
@@ -132,14 +139,13 @@ func (u *Usage) Add(uid types.UID, d *Demand, held Held) Held {
 }
 
 // everywhere is what a pod may hold of each zone.
-func (u *Usage) everywhere(d *Demand) Held {
-	free := slices.Clone(u.free)
+func (u *Usage) everywhere(d *Demand) (held Held) {
 	for _, needed := range u.needs(nil, d.whole[0].amounts) {
 		for zone := range u.zones {
-			free[zone*len(u.columns)+needed.column] -= min(needed.amount, u.at(u.allocatable, zone, needed))
+			held = u.hold(held, u.place(zone, needed), min(needed.amount, u.at(u.allocatable, zone, needed)))
 		}
 	}
-	return u.difference(free)
+	return held
 }
 
 func (u *Usage) put(held Held, sign int64) {

@@ -62,6 +62,16 @@ func TestWhatPodsLeave(t *testing.T) {
 	free("the copy is as it was", 1, 1)
 }
 
+func TestPodsWithoutUIDAreDifferentPods(t *testing.T) {
+	u := node(t, "single-numa-node pod", "4 gpu", "4 gpu").Usage(nil, nil)
+	for range 3 {
+		u.Add("", zones.DemandOf(pod("p", "2 gpu")), nil)
+	}
+	if got := gpus(u); !slices.Equal(got, []int64{0, 2}) {
+		t.Errorf("%d free, want 0 and 2", got)
+	}
+}
+
 // TestVictimsOfOneZone is the preemption of pods of one device by one of two.
 func TestVictimsOfOneZone(t *testing.T) {
 	n := node(t, "single-numa-node container", "4 gpu", "4 gpu")
