@@ -3,10 +3,6 @@ package zones
 import (
 	"cmp"
 	"math/bits"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 )
 
 // Why a node never takes a pod.
@@ -48,7 +44,7 @@ func (n *Node) Never(d *Demand) string {
 func (t *table) lacks(amounts []amount) string {
 	for _, asked := range amounts {
 		column := t.column(asked.name)
-		if nodes.IsDevice(corev1.ResourceName(asked.name)) && (column < 0 || t.width(need{column, 1}) == 0) {
+		if asked.device && (column < 0 || t.width(need{column, 1}) == 0) {
 			return asked.name
 		}
 	}

@@ -33,8 +33,9 @@ type part struct {
 
 // amount is at most one more than most. Devices come first, then all by name.
 type amount struct {
-	name  string
-	value int64
+	name   string
+	device bool
+	value  int64
 }
 
 // DemandOf returns nil for a pod that asks for nothing that a kubelet aligns.
@@ -43,7 +44,11 @@ func DemandOf(pod *corev1.Pod) *Demand {
 	if len(containers) == 0 {
 		return nil
 	}
-	return &Demand{containers: containers, whole: []part{{amounts: sum(containers)}}}
+	d := &Demand{containers: containers, whole: containers}
+	if len(containers) > 1 || containers[0].ends {
+		d.whole = []part{{amounts: sum(containers)}}
+	}
+	return d
 }
 
 // InOneZone is the demand of pods all of which are to come from one zone (one or more pods); never nil.
@@ -118,14 +123,13 @@ func partsOf(pod *corev1.Pod) (parts []part) {
 }
 
 // aligned returns what the kubelet's managers of devices and, for pods that are pinned, of CPUs and memory look at.
-func aligned(container *corev1.Container, pinned bool) (amounts []amount) {
+func aligned(container *corev1.Container, pinned bool) []amount {
+	amounts := make([]amount, 0, len(container.Resources.Requests))
 	for name, quantity := range container.Resources.Requests {
-		value := valueOf(name, quantity)
-		switch {
-		case value == 0:
-		case nodes.IsDevice(name), pinned && isMemory(name),
-			pinned && name == corev1.ResourceCPU && (value%1000 == 0 || value > most):
-			amounts = append(amounts, amount{string(name), value})
+		value, device := valueOf(name, quantity), nodes.IsDevice(name)
+		whole := name == corev1.ResourceCPU && (value%1000 == 0 || value > most)
+		if value > 0 && (device || pinned && (whole || isMemory(name))) {
+			amounts = append(amounts, amount{string(name), device, value})
 		}
 	}
 	slices.SortFunc(amounts, compare)
@@ -133,8 +137,8 @@ func aligned(container *corev1.Container, pinned bool) (amounts []amount) {
 }
 
 func compare(a, b amount) int {
-	if device := nodes.IsDevice(corev1.ResourceName(a.name)); device != nodes.IsDevice(corev1.ResourceName(b.name)) {
-		if device {
+	if a.device != b.device {
+		if a.device {
 			return -1
 		}
 		return 1
@@ -151,9 +155,9 @@ func sum(parts []part) []amount {
 	var total, peak []amount
 	for i := range parts {
 		for _, asked := range parts[i].amounts {
-			staying := of(&total, asked.name)
+			staying := of(&total, asked)
 			if parts[i].ends {
-				atOnce := of(&peak, asked.name)
+				atOnce := of(&peak, asked)
 				*atOnce = max(*atOnce, min(*staying+asked.value, most+1))
 			} else {
 				*staying = min(*staying+asked.value, most+1)
@@ -161,20 +165,20 @@ func sum(parts []part) []amount {
 		}
 	}
 	for _, high := range peak {
-		value := of(&total, high.name)
+		value := of(&total, high)
 		*value = max(*value, high.value)
 	}
 	slices.SortFunc(total, compare)
 	return total
 }
 
-// of returns the amount of a resource, which it adds if it is missing.
-func of(amounts *[]amount, name string) *int64 {
+// of returns the amount of the same resource, which it adds if it is missing.
+func of(amounts *[]amount, like amount) *int64 {
 	for i := range *amounts {
-		if (*amounts)[i].name == name {
+		if (*amounts)[i].name == like.name {
 			return &(*amounts)[i].value
 		}
 	}
-	*amounts = append(*amounts, amount{name: name})
+	*amounts = append(*amounts, amount{name: like.name, device: like.device})
 	return &(*amounts)[len(*amounts)-1].value
 }
