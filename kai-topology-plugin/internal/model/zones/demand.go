@@ -104,7 +104,8 @@ func (p *part) String() string {
 	return text
 }
 
-// partsOf returns the containers of a pod that ask for anything aligned, those that end first.
+// partsOf returns the containers of a pod that ask for anything aligned, init containers first. A kubelet pins no CPUs
+// and memory to pods with resources of their own, unless an alpha feature of Kubernetes is on.
 func partsOf(pod *corev1.Pod) (parts []part) {
 	pinned := qos.GetPodQOS(pod) == corev1.PodQOSGuaranteed && !resourcehelper.IsPodLevelResourcesSet(pod)
 	for i := range pod.Spec.InitContainers {

@@ -300,6 +300,34 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+func TestWhatIsAlignedOfAPod(t *testing.T) {
+	const text = "1 gpu, 2 cpu, 1Gi memory, 4Mi huge"
+	burstable, whole, said := pod("p", text), pod("p", text), pod("p", text)
+	burstable.Spec.Containers[0].Resources.Limits = nil
+	asWhole := corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi")}
+	whole.Spec.Resources = &corev1.ResourceRequirements{Requests: asWhole, Limits: asWhole}
+	said.Status.QOSClass = corev1.PodQOSBurstable
+	overhead := pod("p", text)
+	overhead.Spec.Overhead = corev1.ResourceList{"cpu": resource.MustParse("1")}
+	const devices, all = "1 nvidia.com/gpu", "1 nvidia.com/gpu, 2 cpu, 4Mi hugepages-2Mi and 1Gi memory"
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want string
+	}{
+		"all of a guaranteed pod":           {pod("p", text), all},
+		"devices of others":                 {burstable, devices},
+		"by what the API server says":       {said, devices},
+		"devices of a pod with resources":   {whole, devices},
+		"nothing of the overhead":           {overhead, all},
+		"parts of a device count as one":    {pod("p", "500m gpu"), devices},
+		"containers without any do not ask": {pod("p", "1 gpu", "2 disks"), devices},
+	} {
+		if got := zones.DemandOf(c.pod).String(); got != c.want+" aligned by NUMA zone" {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestDemandInWords(t *testing.T) {
 	for want, demand := range map[string]*zones.Demand{
 		"2 nvidia.com/gpu, 16 cpu and 64Gi memory aligned by NUMA zone": zones.DemandOf(pod("p", "16 cpu, 2 gpu, 64Gi memory")),
