@@ -57,13 +57,13 @@ func (s *Settings) BindFlags(flags *pflag.FlagSet, program string) {
 	flags.StringVar(&s.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
 		"host:port of /healthz and /readyz; 0 switches them off")
 	flags.StringVar(&s.PprofBindAddress, "pprof-bind-address", Off,
-		"host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
+		"host:port that serves CPU and memory profiles without authentication; 0 switches it off")
 	flags.StringVar(&s.WebhookBindAddress, "webhook-bind-address", ":9443",
 		"host:port of the webhook server; 0 switches it off")
 	flags.StringVar(&s.WebhookCertDir, "webhook-cert-dir", "/etc/"+program+"/webhook-cert",
 		"directory with tls.crt and tls.key, in mode manual")
 	flags.StringVar(&s.WebhookCertMode, "webhook-cert-mode", string(servingcerts.Auto),
-		"auto: kept by this program; manual: somebody else provides the files")
+		"auto: kept by this program; manual: you provide the files")
 	flags.StringVar(&s.WebhookSecretName, "webhook-secret-name", program+"-webhook-cert",
 		"Secret of mode auto, in the pod's namespace")
 	flags.StringVar(&s.LogLevel, "log-level", "info", "debug, info or error")

@@ -48,7 +48,7 @@ func rootCommand() *cobra.Command {
 	var infrastructure pods.Infrastructure
 	root := &cobra.Command{
 		Use:     program,
-		Short:   "carry out DynamoGraphDeployments on Grove",
+		Short:   "run DynamoGraphDeployments on Grove",
 		Long:    "Without a subcommand, run the controller and its webhooks until it is stopped.",
 		Args:    cobra.NoArgs,
 		Version: version.String(),

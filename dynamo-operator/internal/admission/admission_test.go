@@ -227,7 +227,7 @@ func TestCreation(t *testing.T) {
 		},
 		"a claim to create without a size": {
 			spec: "pvcs: [{name: models, create: true}]", services: "[{name: A}]",
-			want: []string{"spec.pvcs[0].size: Required value: a claim that is to be created has a size above 0, such as 100Gi"},
+			want: []string{"spec.pvcs[0].size: Required value: a claim with create: true needs a size above 0, such as 100Gi"},
 		},
 		"an unknown framework": {
 			spec: "backendFramework: torch", services: "[{name: A}]",

@@ -115,7 +115,7 @@ func (s spread) validateBound() field.ErrorList {
 	var errs field.ErrorList
 	if s.Domain == "" {
 		errs = append(errs, field.Required(s.path.Child("domain"),
-			"name the level in whose domains replicas are counted"))
+			"name the domain by which replicas are counted"))
 	}
 	return append(errs, s.relation.Validate(s.path)...)
 }
@@ -129,7 +129,7 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 	case s.whole && len(s.Among) == 0 && s.Near == "":
 		return field.ErrorList{
 			field.Required(path,
-				fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s",
+				fmt.Sprintf("name the %ss that are counted together; for one alone, set topologySpread on the %s",
 					words.part, words.part)),
 		}
 	}

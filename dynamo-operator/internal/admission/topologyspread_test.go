@@ -72,7 +72,7 @@ func TestSpreads(t *testing.T) {
 		"no bound and no domain": {
 			own: "topologySpread: [{whenUnsatisfiable: ScheduleAnyway}]",
 			want: []string{
-				`spec.services[0].topologySpread[0].domain: Required value: name the level in whose domains replicas are counted (service "A")`,
+				`spec.services[0].topologySpread[0].domain: Required value: name the domain by which replicas are counted (service "A")`,
 				`spec.services[0].topologySpread[0]: Invalid value: "": ` + oneOfFour + ` (service "A")`,
 			},
 		},
@@ -92,7 +92,7 @@ func TestSpreads(t *testing.T) {
 		"among nobody": {
 			spec: "topologySpread: [{domain: rack, maxPerDomain: 1}]",
 			want: []string{
-				`spec.topologySpread[0].among: Required value: name the services whose replicas are counted; of one alone set it on the service`,
+				`spec.topologySpread[0].among: Required value: name the services that are counted together; for one alone, set topologySpread on the service`,
 			},
 		},
 		"among what does not exist, is there twice, or has pods": {

@@ -240,7 +240,7 @@ func validateClaims(claims []v1beta1.PersistentVolumeClaim) field.ErrorList {
 		seen[claim.Name] = true
 		if claim.Create != nil && *claim.Create && (claim.Size == nil || claim.Size.Sign() <= 0) {
 			errs = append(errs, field.Required(path.Child("size"),
-				"a claim that is to be created has a size above 0, such as 100Gi"))
+				"a claim with create: true needs a size above 0, such as 100Gi"))
 		}
 	}
 	return errs

@@ -29,12 +29,12 @@ func TestReady(t *testing.T) {
 		state    v1beta1.DeploymentState
 	}{
 		"nothing was made yet": {
-			want:  "False NotYetObserved what was made for the deployment has not been looked at yet",
+			want:  "False NotYetObserved the objects of the deployment have not been observed since its last change",
 			state: v1beta1.StateInitializing,
 		},
 		"the framework has not seen the last change": {
 			observed: backend.Observation{Exists: true, Ready: true, Services: all, Wanted: wanted},
-			want:     "False NotYetObserved what was made for the deployment has not been looked at yet",
+			want:     "False NotYetObserved the objects of the deployment have not been observed since its last change",
 			state:    v1beta1.StatePending,
 		},
 		"every replica is ready": {
@@ -108,7 +108,7 @@ func TestReady(t *testing.T) {
 		},
 		"the framework has yet to count what is there": {
 			observed: backend.Observation{Exists: true, Current: true, Services: all, Wanted: wanted},
-			want:     "False ServicesNotReady every replica is ready, and the whole is being looked at",
+			want:     "False ServicesNotReady every replica is ready; the PodCliqueSet does not say so yet",
 			state:    v1beta1.StatePending,
 		},
 		"replicas above the framework's minimum count too": {

@@ -69,7 +69,7 @@ func TestWhatCannotBeWrittenIsInTheStatus(t *testing.T) {
 		},
 		"a scale of what is gone, which is made anew": {
 			scale: apierrors.NewNotFound(cliques, "components-0-frontend"), reason: v1beta1.ReasonNotYetObserved,
-			message: "what was made for the deployment has not been looked at yet",
+			message: "the objects of the deployment have not been observed since its last change",
 		},
 		"a Service that may not be deleted": {
 			scale:  apierrors.NewNotFound(cliques, "components-0-frontend"),

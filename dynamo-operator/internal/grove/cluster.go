@@ -38,7 +38,7 @@ func (c Cluster) Installed() string {
 		if meta.IsNoMatchError(err) {
 			return missing
 		}
-		return fmt.Sprintf("whether Grove is installed cannot be found out: %v", err)
+		return fmt.Sprintf("cannot find out whether Grove is installed: %v", err)
 	}
 	return ""
 }

@@ -176,7 +176,7 @@ func (s Standing) enforcement() *backend.Enforcement {
 	}
 	if s.PodCliqueSet == nil {
 		unknown.Reason, unknown.Message = v1beta1.ReasonTopologyNotYetApplied,
-			"nothing has been made yet that the constraints could hold together"
+			"nothing has been created yet for the constraints"
 		return unknown
 	}
 	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions,

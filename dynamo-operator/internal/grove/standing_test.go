@@ -51,7 +51,7 @@ func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 		})
 	}
 	unmade := backend.Enforcement{Status: "Unknown", Reason: "NotYetApplied",
-		Message: "nothing has been made yet that the constraints could hold together"}
+		Message: "nothing has been created yet for the constraints"}
 	if diff := cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement); diff != "" {
 		t.Errorf("without a PodCliqueSet (-want +got):\n%s", diff)
 	}

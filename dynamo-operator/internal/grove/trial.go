@@ -81,7 +81,7 @@ func (c Cluster) Try(ctx context.Context, deployment *v1beta1.DynamoGraphDeploym
 func unjudged(err error) admission.Verdict {
 	return admission.Verdict{Warnings: []admission.Finding{{
 		Component: -1, Message: fmt.Sprintf(
-			"what the deployment becomes could not be tried; the status will report whether it can be made: %v", err),
+			"the dry run of the deployment's objects did not succeed; the condition Ready will report the result: %v", err),
 	}}}
 }
 

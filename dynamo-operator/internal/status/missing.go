@@ -87,7 +87,7 @@ func sentence(lacks []lack, message string) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "every replica is ready, and the whole is being looked at"
+		return "every replica is ready; the PodCliqueSet does not say so yet"
 	}
 	return strings.Join(parts, "; ")
 }

@@ -118,7 +118,7 @@ func readyCondition(
 		condition.Reason, condition.Message = failure.Reason, failureMessage(deployment.Status, failure)
 	case !observed.Exists || !observed.Current:
 		condition.Reason, condition.Message = v1beta1.ReasonNotYetObserved,
-			"what was made for the deployment has not been looked at yet"
+			"the objects of the deployment have not been observed since its last change"
 	case observed.Ready && len(missing) == 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason, condition.Message = v1beta1.ReasonAllServicesReady, "every replica of every service is ready"

@@ -140,7 +140,7 @@ func (v validator) update(
 	old, err := read(request.Kind.Version, request.OldObject.Raw)
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest,
-			fmt.Errorf("what stands cannot be compared, so it can only be deleted: %w", err))
+			fmt.Errorf("the stored deployment cannot be compared with the change, so it can only be deleted: %w", err))
 	}
 	if equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
 		return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)

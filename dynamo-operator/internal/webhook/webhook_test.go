@@ -58,7 +58,7 @@ func TestFieldsOfAnotherType(t *testing.T) {
 			`{"metadata":{"name":"d"},` + beta + `}`, unreadable},
 		"hinder a change of what cannot be compared": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
 			`{"metadata":{"name":"d"},"spec":{"components":[]}}`,
-			"what stands cannot be compared, so it can only be deleted: "},
+			"the stored deployment cannot be compared with the change, so it can only be deleted: "},
 		"are warned of for a new object, in either version": {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`,
 			unreadable},
 		"are no matter in a change of something valid": {"v1beta1",

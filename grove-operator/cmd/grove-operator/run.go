@@ -40,7 +40,7 @@ func runCommand() *cobra.Command {
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", "",
 		"kubeconfig file; without it the pod's service account, or $KUBECONFIG")
 	command.Flags().StringVar(&pprof, "pprof-bind-address", managerstart.Off,
-		"host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
+		"host:port that serves CPU and memory profiles without authentication; 0 switches it off")
 	return command
 }
 

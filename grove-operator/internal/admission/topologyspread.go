@@ -187,7 +187,7 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 	path := p.path.Child("domain")
 	switch {
 	case p.spread.Domain == "":
-		return field.ErrorList{field.Required(path, "name the level in whose domains "+p.items+" are counted")}
+		return field.ErrorList{field.Required(path, "name the domain by which "+p.items+" are counted")}
 	case !resolved.Found:
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
 			"there is no ClusterTopology %q; create it, or name another topology in spec.template.clusterTopologyName",

@@ -84,7 +84,7 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		"more than all": {ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}],",
 			want: group + `.maxPercentPerDomain: Invalid value: 101: must be at most 100`},
 		"no domain": {ofP: "topologySpread: [{maxPerDomain: 1}],",
-			want: group + `.domain: Required value: name the level in whose domains copies are counted`},
+			want: group + `.domain: Required value: name the domain by which copies are counted`},
 		"among copies of a group": {ofP: "topologySpread: [{domain: rack, among: [q], maxPerDomain: 1}],",
 			want: group + `.among: Forbidden: is for spec.template.topologySpread alone: here the items are copies`},
 		"among what does not exist": {

@@ -85,7 +85,7 @@ func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1
 	case own && base != nil && !base.scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:
-		return "pods whose gate is being opened"
+		return "pods with a gate that is being removed"
 	case len(foreign) > 0:
 		return "pods with gates that others put on them (" + status.Few(foreign) + ")"
 	}

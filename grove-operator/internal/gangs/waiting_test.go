@@ -48,7 +48,7 @@ func TestWhyGated(t *testing.T) {
 		"the gang is held": {pods: []*corev1.Pod{pod("listed", own)}, gang: held, base: base(0),
 			want: "pods held for level rack of ClusterTopology x, which is missing: 1"},
 		"everything is there and the patch failed": {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(1),
-			want: "pods whose gate is being opened: 1"},
+			want: "pods with a gate that is being removed: 1"},
 		"gates of others are named": {
 			pods: []*corev1.Pod{pod("listed", "b.example.com/hold", "a.example.com/hold")}, gang: gang,
 			want: "pods with gates that others put on them (a.example.com/hold, b.example.com/hold): 1",

@@ -80,7 +80,7 @@ func Decide(situation Situation) Decision {
 		// No pod is changed: the update is over when the user has deleted every old one, and the replacements are ready.
 		progress.CurrentlyUpdating = nil
 		if left := queue(situation.States(), progress); len(left) > 0 {
-			decision.Replica, decision.Waiting = left[0], "pods of the old template stay until somebody deletes them"
+			decision.Replica, decision.Waiting = left[0], "pods of the old template stay until you delete them"
 			return decision
 		}
 	} else if situation.step(&decision); len(progress.CurrentlyUpdating) > 0 {

@@ -29,7 +29,7 @@ const AuthorizePath = "/authorize-managed-objects"
 func AddAuthorizer(ctx context.Context, mgr manager.Manager, exempt []string) error {
 	self := &authenticationv1.SelfSubjectReview{}
 	if err := mgr.GetClient().Create(ctx, self); err != nil {
-		return fmt.Errorf("asking the API server who the operator is: %w", err)
+		return fmt.Errorf("asking the API server for the operator's user name: %w", err)
 	}
 	users := admission.Users{Operator: self.Status.UserInfo.Username, Exempt: exempt}
 	mgr.GetWebhookServer().Register(AuthorizePath,
