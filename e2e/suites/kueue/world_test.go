@@ -106,6 +106,24 @@ func (w *world) runs(label string, count int) types.StepFunc {
 	}
 }
 
+// ready waits until so many pods with a label are ready, and the others wait.
+func (w *world) ready(label string, count int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Until(ctx, t, fmt.Sprintf("%d pods with %s are ready", count, label),
+			func(ctx context.Context) (bool, string, error) {
+				pods, err := w.labelled(ctx, label)
+				ready := 0
+				for i := range pods {
+					if pods[i].DeletionTimestamp == nil && suite.IsReady(&pods[i]) {
+						ready++
+					}
+				}
+				return ready == count, fmt.Sprintf("%d of %d are", ready, len(pods)), err
+			})
+		return ctx
+	}
+}
+
 // rackOf cuts the number off a node's name.
 func rackOf(node string) string { return node[:max(0, strings.LastIndex(node, "-"))] }
 

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
@@ -56,6 +57,14 @@ func unscheduled(pod *corev1.Pod) { pod.Spec.NodeName = ""; notReady(pod) }
 func notReady(pod *corev1.Pod)    { pod.Status.Conditions = nil }
 func old(pod *corev1.Pod)         { pod.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" }
 func failed(pod *corev1.Pod)      { pod.Status.Phase = corev1.PodFailed }
+
+// counted makes a pod one of a group of Kueue: of its gang's minimum, or alone.
+func counted(group string) option {
+	return func(pod *corev1.Pod) {
+		pod.Labels[grovev1alpha1.LabelPodGang], pod.Labels[kueue.LabelGroup] = "set-0", group
+	}
+}
+
 func unlabelled(pod *corev1.Pod)  { delete(pod.Labels, grovev1alpha1.LabelPodIndex) }
 func young(pod *corev1.Pod)       { pod.CreationTimestamp = metav1.NewTime(now) }
 
@@ -84,6 +93,13 @@ func TestDecide(t *testing.T) {
 		},
 		"a pod on a dead node gives its index up when it is overdue": {
 			replicas: 2, existing: []*corev1.Pod{pod(0), pod(1, terminating(pods.OverdueAfter))}, create: []int32{1},
+		},
+		"a pod that Kueue counts keeps its index on a dead node": {
+			replicas: 1, existing: []*corev1.Pod{pod(0, terminating(time.Hour), counted("set-0"))},
+		},
+		"what Kueue counts alone goes before the minimum": {
+			replicas: 1, existing: []*corev1.Pod{pod(0, notReady, counted("set-0")), pod(1, counted("set-0-a.1"))},
+			delete: []string{"p1"},
 		},
 		"other holes are filled while one pod is being deleted": {
 			replicas: 3, existing: []*corev1.Pod{pod(0, terminating(0))}, create: []int32{1, 2},

@@ -82,7 +82,7 @@ func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1
 	case own && !topology.MayOpenGate(pod, named, gang):
 		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName,
 			topology.ForNewPods(named, gang))
-	case own && base != nil && !base.scheduled():
+	case own && base != nil && !base.Scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:
 		return "pods with a gate that is being removed"

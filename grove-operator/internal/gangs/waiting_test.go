@@ -28,7 +28,7 @@ func TestWhyGated(t *testing.T) {
 		PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "listed"}},
 	}}
 	base := func(scheduled int32) *gangs.Base {
-		return &gangs.Base{Name: "s-0", Gang: gang, Scheduled: func(string) int32 { return scheduled }}
+		return &gangs.Base{Name: "s-0", Gang: gang, OnNodes: func(string) int32 { return scheduled }}
 	}
 	held := gang.DeepCopy()
 	held.Annotations = map[string]string{"packtree.dev/held-for-topology": "level rack of ClusterTopology x"}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/layout"
 )
@@ -57,7 +58,8 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 		index, indexed := layout.PodIndexOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
-			if indexed && now.Before(overdueAt(pod)) {
+			// Kueue counts a pod until it is gone, and deletes a replacement that is one too many.
+			if indexed && (kueue.Managed(pod) || now.Before(overdueAt(pod))) {
 				held[index] = true
 			}
 		case !indexed || Ended(pod):
@@ -170,12 +172,13 @@ func suffix(hash []byte) string {
 	return rand.SafeEncodeString(string(ascii))
 }
 
-// surplus chooses the pods that are deleted first: those without a node, then those not ready, then those of an old
+// surplus chooses the pods that are deleted first: those that Kueue counts alone, those without a node, then those not ready, then those of an old
 // template, then the newest.
 func surplus(active []*corev1.Pod, count int, currentHash string) []*corev1.Pod {
 	ordered := slices.Clone(active)
 	slices.SortStableFunc(ordered, func(a, b *corev1.Pod) int {
 		return cmp.Or(
+			trueLast(!countedAlone(a), !countedAlone(b)),
 			trueLast(Scheduled(a), Scheduled(b)),
 			trueLast(Ready(a), Ready(b)),
 			trueLast(ofTemplate(a, currentHash), ofTemplate(b, currentHash)),

@@ -64,6 +64,9 @@ func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]corev1.Pod, 
 // scale creates and deletes pods by the plan.
 func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
 	additions, unread := r.withTemplate(ctx, scope, plan.Create)
+	if unread == nil {
+		additions, unread = r.affordable(ctx, scope, additions)
+	}
 	if len(additions)+len(plan.Delete) > 0 {
 		log.FromContext(ctx).Info("scaling pods", "create", len(additions), "delete", len(plan.Delete))
 	}
@@ -213,14 +216,14 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 			gated = append(gated, pod)
 		}
 	}
-	if len(held) == 0 {
+	if len(held) == 0 && scope.unaffordable == "" {
 		return nil
 	}
 	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
 	if err != nil {
 		return err
 	}
-	base, err := r.base(ctx, scope)
+	base, err := r.followed(ctx, scope, grovev1alpha1.LabelBasePodGang)
 	if err != nil {
 		return err
 	}
@@ -234,6 +237,9 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 	}
 	scope.gating = gangs.WhyGated(held, topology.NameFor(scope.set), scope.podClique.Labels[grovev1alpha1.LabelPodGang],
 		gang, base)
+	if scope.gating == "" && scope.unaffordable != "" {
+		scope.gating = "pods that are made when gang " + scope.unaffordable + " has its minimum on nodes"
+	}
 	return err
 }
 
@@ -289,19 +295,20 @@ func (r *Reconciler) gang(ctx context.Context, scope *scope, label string) (*sch
 	return gang, nil
 }
 
-// base returns the base gang for the decision about a scaled gang's gates; nil for a PodClique of a base gang.
-func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error) {
-	name, ok := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]
+// followed returns the gang that a label of the PodClique names and that others follow; nil for a PodClique without the
+// label, as one of a base gang follows none.
+func (r *Reconciler) followed(ctx context.Context, scope *scope, label string) (*gangs.Base, error) {
+	name, ok := scope.podClique.Labels[label]
 	if !ok {
 		return nil, nil
 	}
-	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelBasePodGang)
+	gang, err := r.gang(ctx, scope, label)
 	if err != nil {
 		return nil, err
 	}
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, lookup.OfGang(scope.podClique.Namespace, name)...); err != nil {
-		return nil, fmt.Errorf("listing pods of the base gang: %w", err)
+		return nil, fmt.Errorf("listing pods of gang %s: %w", name, err)
 	}
 	scheduled := map[string]int32{}
 	for i := range list.Items {
@@ -309,6 +316,5 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 			scheduled[pod.Labels[grovev1alpha1.LabelPodClique]]++
 		}
 	}
-	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }},
-		nil
+	return &gangs.Base{Name: name, Gang: gang, OnNodes: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
 }

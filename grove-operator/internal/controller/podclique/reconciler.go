@@ -62,6 +62,8 @@ type scope struct {
 	statusDue time.Time
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
+	// unaffordable is the gang that pods wait for before they are made, as Kueue would count them; empty for none.
+	unaffordable string
 	// stale reports whether the set has changed since the cache saw it.
 	stale bool
 }
@@ -75,6 +77,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	scope, err := r.observe(ctx, podClique)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing PodClique %s: %w", request, err)
+	}
+	if err := r.uncount(ctx, scope); err != nil {
+		return passes.Outcome(ctx, reconcile.Result{}, err)
 	}
 	if podClique.DeletionTimestamp != nil {
 		next, err := r.finalize(ctx, scope)
