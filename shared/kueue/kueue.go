@@ -78,6 +78,12 @@ func Waits(pod *corev1.Pod) bool {
 		func(gate corev1.PodSchedulingGate) bool { return gate.Name == GateAdmission })
 }
 
+// EvictedWith reports whether Kueue has evicted a pod, and with it the group of another one.
+func EvictedWith(pod, other *corev1.Pod) bool {
+	return Evicted(pod) && Managed(pod) && pod.Namespace == other.Namespace &&
+		pod.Labels[LabelGroup] == other.Labels[LabelGroup]
+}
+
 // Evicted reports whether Kueue has taken the quota of a pod, which it deletes.
 func Evicted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
