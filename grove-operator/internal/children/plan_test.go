@@ -65,8 +65,8 @@ func counted(group string) option {
 	}
 }
 
-func unlabelled(pod *corev1.Pod)  { delete(pod.Labels, grovev1alpha1.LabelPodIndex) }
-func young(pod *corev1.Pod)       { pod.CreationTimestamp = metav1.NewTime(now) }
+func unlabelled(pod *corev1.Pod) { delete(pod.Labels, grovev1alpha1.LabelPodIndex) }
+func young(pod *corev1.Pod)      { pod.CreationTimestamp = metav1.NewTime(now) }
 
 func terminating(since time.Duration) option {
 	return func(pod *corev1.Pod) {
@@ -96,6 +96,9 @@ func TestDecide(t *testing.T) {
 		},
 		"a pod that Kueue counts keeps its index on a dead node": {
 			replicas: 1, existing: []*corev1.Pod{pod(0, terminating(time.Hour), counted("set-0"))},
+		},
+		"a pod that Kueue counts alone gives it up": {
+			replicas: 1, existing: []*corev1.Pod{pod(0, terminating(time.Hour), counted("set-0-a.0"))}, create: []int32{0},
 		},
 		"what Kueue counts alone goes before the minimum": {
 			replicas: 1, existing: []*corev1.Pod{pod(0, notReady, counted("set-0")), pod(1, counted("set-0-a.1"))},

@@ -11,6 +11,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/status"
@@ -86,6 +87,8 @@ func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:
 		return "pods with a gate that is being removed"
+	case kueue.Waits(pod):
+		return "pods that wait for quota in queue " + pod.Labels[kueue.LabelQueue]
 	case len(foreign) > 0:
 		return "pods with gates that others put on them (" + status.Few(foreign) + ")"
 	}

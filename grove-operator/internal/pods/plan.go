@@ -58,8 +58,8 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 		index, indexed := layout.PodIndexOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
-			// Kueue counts a pod until it is gone, and deletes a replacement that is one too many.
-			if indexed && (kueue.Managed(pod) || now.Before(overdueAt(pod))) {
+			// Kueue counts a pod of a group until it is gone, and deletes a replacement that is one too many.
+			if indexed && (kueue.Managed(pod) && !countedAlone(pod) || now.Before(overdueAt(pod))) {
 				held[index] = true
 			}
 		case !indexed || Ended(pod):
