@@ -9,8 +9,8 @@ import (
 	"packtree.dev/shared/kueue"
 )
 
-// validateQuota checks what a deployment asks of Kueue: a queue for its quota, and not a place, which it has from its own
-// constraints.
+// validateQuota checks what a deployment asks of Kueue: a queue for its quota, and not a place, which it has from its
+// own constraints.
 func validateQuota(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	errs := queueErrors(deployment.Labels, field.NewPath("metadata", "labels"))
 	errs = append(errs, queueErrors(deployment.Spec.Labels, field.NewPath("spec", "labels"))...)

@@ -28,7 +28,7 @@ func TestQuota(t *testing.T) {
 			own:  "extraPodMetadata: {annotations: {kueue.x-k8s.io/podset-required-topology: rack}}",
 			want: []string{
 				`spec.services[0].extraPodMetadata.annotations[kueue.x-k8s.io/podset-required-topology]: ` + twice +
-				` (service "A")`}},
+					` (service "A")`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := c.own

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-	"sigs.k8s.io/e2e-framework/pkg/types"
+	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/suites/internal/suite"
 )
@@ -42,12 +42,15 @@ func TestLife(t *testing.T) {
 		Teardown(w.remove))
 }
 
-func (w *world) scales(podClique string, replicas int) types.StepFunc {
+func (w *world) scales(podClique string, replicas int) e2e.StepFunc {
 	return w.Kubectl("scale", "pclq", podClique, fmt.Sprint("--replicas=", replicas))
 }
 
-// dies has the node of the first pod of a clique die, and deletes that pod, which then ends no more.
-func (w *world) dies(podClique string, into **corev1.Pod) types.StepFunc {
+// hold keeps a pod that is being deleted there, as a dead node does: nobody says that it has ended.
+const hold = "suite.packtree.dev/dead-node"
+
+// dies has the node of the first pod of a clique die, and deletes that pod, which is then not gone.
+func (w *world) dies(podClique string, into **corev1.Pod) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		pods, err := w.labelled(ctx, "grove.io/podclique="+podClique)
 		w.Must(ctx, t, err)
@@ -56,22 +59,16 @@ func (w *world) dies(podClique string, into **corev1.Pod) types.StepFunc {
 				*into = &pods[i]
 			}
 		}
-		w.Must(ctx, t, w.kill(ctx, (*into).Spec.NodeName))
+		w.Kubectl("patch", "pod", (*into).Name, "--patch", `{"metadata":{"finalizers":["`+hold+`"]}}`)(ctx, t, config)
 		return w.Kubectl("delete", "pod", (*into).Name, "--wait=false")(ctx, t, config)
 	}
 }
 
-// kill has a node die: nobody plays its kubelet any more.
-func (w *world) kill(ctx context.Context, node string) error {
-	return cluster.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
-		client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"annotations":{"kwok.x-k8s.io/node":null}},"spec":{"unschedulable":true}}`)))
-}
-
-// forced deletes a pod by force, as an administrator does who knows that its node is dead.
-func (w *world) forced(pod **corev1.Pod) types.StepFunc {
+// forced has a pod go, as an administrator does who knows that its node is dead.
+func (w *world) forced(pod **corev1.Pod) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, *pod, client.GracePeriodSeconds(0))))
+		w.Must(ctx, t, cluster.Patch(ctx, *pod, client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
+			`{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, (*pod).UID, hold))))
 		return ctx
 	}
 }

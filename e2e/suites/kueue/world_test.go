@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -63,7 +64,8 @@ func (w *world) remove(ctx context.Context, t *testing.T, config *envconf.Config
 	for _, team := range []string{"red", "blue"} {
 		w.uses(team, 0)(ctx, t, config)
 	}
-	w.Depopulate(ctx, t, &grove.PodCliqueSet{}, kind("ClusterQueue"), kind("ResourceFlavor"))
+	w.Depopulate(ctx, t, &grove.PodCliqueSet{}, kind("ClusterQueue"), kind("ResourceFlavor"),
+		kind("AdmissionCheck"), &schedulingv1.PriorityClass{})
 	return ctx
 }
 

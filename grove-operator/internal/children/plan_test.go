@@ -124,7 +124,7 @@ func TestDecide(t *testing.T) {
 			delete: []string{"p1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := pods.Decide(podClique(c.replicas), c.existing, now)
+			plan := pods.Decide(podClique(c.replicas), c.existing, "", now)
 			var created []int32
 			for _, addition := range plan.Create {
 				created = append(created, addition.Index)
@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestDecideAsksForTheSameNamesAgain(t *testing.T) {
-	first, again := pods.Decide(podClique(200), nil, now), pods.Decide(podClique(200), nil, now)
+	first, again := pods.Decide(podClique(200), nil, "", now), pods.Decide(podClique(200), nil, "", now)
 	if diff := cmp.Diff(first.Create, again.Create); diff != "" {
 		t.Errorf("two looks at the same clique differ:\n%s", diff)
 	}
@@ -216,7 +216,7 @@ func (s *simulation) names() []string {
 }
 
 func (s *simulation) reconcile() {
-	plan := pods.Decide(s.owner, s.view, now)
+	plan := pods.Decide(s.owner, s.view, "", now)
 	for _, addition := range plan.Create {
 		if _, exists := s.pods[addition.Name]; !exists {
 			made := pod(addition.Index)
@@ -259,7 +259,7 @@ func (s *simulation) check(t *rapid.T) {
 }
 
 func TestNoMorePodsArePlannedThanAPodCliqueMayHave(t *testing.T) {
-	if plan := pods.Decide(podClique(2*layout.MaxReplicas), nil, now); len(plan.Create) != layout.MaxReplicas {
+	if plan := pods.Decide(podClique(2*layout.MaxReplicas), nil, "", now); len(plan.Create) != layout.MaxReplicas {
 		t.Errorf("%d pods are planned, want %d", len(plan.Create), layout.MaxReplicas)
 	}
 }
@@ -336,10 +336,10 @@ func TestFindOverdue(t *testing.T) {
 }
 
 func TestAReplacementNeedsNoNameOfAPodOnADeadNode(t *testing.T) {
-	first := pods.Decide(podClique(1), nil, now).Create[0]
+	first := pods.Decide(podClique(1), nil, "", now).Create[0]
 	stuck := pod(0, terminating(time.Hour))
 	stuck.Name = first.Name
-	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, now).Create
+	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, "", now).Create
 	if len(again) != 1 || again[0].Index != 0 || again[0].Name == first.Name {
 		t.Errorf("a pod stuck as %s is replaced by %v, want index 0 under another name", first.Name, again)
 	}

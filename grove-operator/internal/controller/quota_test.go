@@ -1,8 +1,6 @@
 package controller_test
 
 import (
-	"strings"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +27,8 @@ spec:
 			found := map[string]int{}
 			for _, pod := range podsOf(in, client.MatchingLabels{kueue.LabelQueue: "team"})() {
 				group, counted := pod.Labels[kueue.LabelGroup], pod.Annotations[kueue.AnnotationGroupSize]
-			if head, tail, alone := strings.Cut(group, "."); alone { // The version at its end is another each time.
-				index, _, _ := strings.Cut(tail, ".")
-				group = head + "." + index
+				if group == pod.Name { // It is another each time.
+				group = pod.Labels[grovev1alpha1.LabelPodClique] + "." + pod.Labels[grovev1alpha1.LabelPodIndex]
 			}
 			found[group+" of "+counted]++
 			}
@@ -74,7 +71,7 @@ spec:
 			[]byte(`{"metadata":{"finalizers":[]}}`)))).To(Succeed())
 		Eventually(func() bool {
 			pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "q-0-a"})()
-			return len(pods) == 1 && pods[0].UID != pod.UID
+			return len(pods) == 1 && pods[0].UID != pod.UID && pods[0].Name != pod.Name
 		}).Should(BeTrue())
 	})
 

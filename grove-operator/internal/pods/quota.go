@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -23,7 +22,7 @@ func (m Maker) countIn(pod *corev1.Pod, index int32) {
 	}
 	group, size := m.Member.Gang, layout.GangMinimum(m.Set, m.Member)
 	if AboveMinimum(m.Member, index) {
-		group, size = m.groupOfOne(index), 1
+		group, size = pod.Name, 1
 	}
 	pod.Labels[kueue.LabelQueue] = queue
 	pod.Labels[kueue.LabelGroup] = kueue.GroupName(group)
@@ -33,16 +32,6 @@ func (m Maker) countIn(pod *corev1.Pod, index int32) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationGroupSize, strconv.Itoa(int(size)))
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationServing, "true")
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationRole, m.Member.Clique.Name)
-}
-
-// groupOfOne names the group of a pod that Kueue counts alone. It has another name each time that the pod is made: the
-// workload of one that is gone is deleted, and Kueue deletes what then comes under its name.
-func (m Maker) groupOfOne(index int32) string {
-	name := fmt.Sprintf("%s.%d", m.Member.Name, index)
-	if version := m.PodClique.ResourceVersion; version != "" {
-		name += "." + version
-	}
-	return name
 }
 
 // AboveMinimum reports whether the pod with an index is above the minimum of its clique.

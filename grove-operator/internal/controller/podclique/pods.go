@@ -18,6 +18,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/apply"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
@@ -29,36 +30,47 @@ import (
 
 // plan decides on pods. If there are too many it decides a second time, past the cache: which of them are deleted
 // depends on all others, and the cache may not show yet what the last pass deleted, but already show that another pod
-// is no longer ready.
+// is no longer ready. It does so, too, if it creates pods that Kueue counts: these have a new name each time, for Kueue
+// knows the pods of a workload by their names, and takes one that comes under the name of another for that.
 func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) {
-	plan := pods.Decide(scope.podClique, scope.pods, r.Clock.Now())
-	if !plan.Surplus {
+	plan := pods.Decide(scope.podClique, scope.pods, "", r.Clock.Now())
+	counted := len(plan.Create) > 0 && scope.set.Labels[kueue.LabelQueue] != ""
+	if !plan.Surplus && !counted {
 		return plan, nil
 	}
-	if err := r.readPods(ctx, scope); err != nil {
-		return pods.Plan{}, fmt.Errorf("before some are deleted: %w", err)
+	version, err := r.readPods(ctx, scope)
+	if err != nil {
+		return pods.Plan{}, fmt.Errorf("before some are deleted or created: %w", err)
 	}
-	return pods.Decide(scope.podClique, scope.pods, r.Clock.Now()), nil
+	if !counted {
+		version = ""
+	}
+	return pods.Decide(scope.podClique, scope.pods, version, r.Clock.Now()), nil
 }
 
-// readPods reads the pods past the cache.
-func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
-	live, err := r.livePods(ctx, scope)
+// readPods reads the pods past the cache, and returns the version of what it has read.
+func (r *Reconciler) readPods(ctx context.Context, scope *scope) (version string, err error) {
+	live, err := r.listPods(ctx, scope)
 	if err != nil {
-		return err
+		return "", err
 	}
-	scope.keep(live)
-	return nil
+	scope.keep(live.Items)
+	return live.ResourceVersion, nil
 }
 
 func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]corev1.Pod, error) {
+	list, err := r.listPods(ctx, scope)
+	return list.Items, err
+}
+
+func (r *Reconciler) listPods(ctx context.Context, scope *scope) (corev1.PodList, error) {
 	var list corev1.PodList
 	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
 		client.MatchingLabels{grovev1alpha1.LabelPodClique: scope.podClique.Name})
 	if err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
+		return list, fmt.Errorf("listing pods: %w", err)
 	}
-	return list.Items, nil
+	return list, nil
 }
 
 // scale creates and deletes pods by the plan.
@@ -151,7 +163,7 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 func (r *Reconciler) make(
 	ctx context.Context, scope *scope, live func() ([]corev1.Pod, error), maker pods.Maker, addition pods.Addition,
 ) (*corev1.Pod, error) {
-	for taken := map[string]bool{}; ; addition.Name = pods.FreeName(scope.podClique, addition.Index, taken) {
+	for taken := map[string]bool{}; ; addition.Name = pods.FreeName(scope.podClique, addition.Index, "", taken) {
 		pod := maker.Make(addition.Name, addition.Index)
 		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
 		if err == nil {

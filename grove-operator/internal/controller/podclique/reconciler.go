@@ -141,7 +141,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time
 		return time.Time{}, errors.Join(err, r.writeStatus(ctx, scope, err))
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
-		if err := r.readPods(ctx, scope); err != nil {
+		if _, err := r.readPods(ctx, scope); err != nil {
 			return time.Time{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
 		}
 	}

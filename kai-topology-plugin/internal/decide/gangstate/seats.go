@@ -51,7 +51,8 @@ func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 // make room for somebody more important has left its room to them, and one that Kueue has evicted to those that get its
 // quota: its successor waits for quota.
 func hasSuccessor(pod *corev1.Pod) bool {
-	if kueue.Evicted(pod) || pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) || metav1.GetControllerOf(pod) == nil {
+	if kueue.Evicted(pod) || pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) ||
+		metav1.GetControllerOf(pod) == nil {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {

@@ -23,6 +23,7 @@
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
+//	admissioncheck.go  whether a gang fits, for Kueue, before that gives quota to it
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -115,6 +116,11 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		made.mender.unset = arguments.repair
 		if arguments.ReserveFor != nil {
 			made.reader.reserver.For = arguments.ReserveFor.Duration
+		}
+		if arguments.AdmissionCheck {
+			if err := made.admitBy(ctx, leading); err != nil {
+				return nil, err
+			}
 		}
 		shared.name(arguments.shapes)
 		return made, nil
