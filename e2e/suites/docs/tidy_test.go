@@ -32,6 +32,7 @@ var (
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "ClusterQueue"},
 		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "ResourceFlavor"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "AdmissionCheck"},
 		grove.GroupVersion.WithKind("ClusterTopology"), kai.SchemeGroupVersion.WithKind("Topology"),
 	}
 	// workloadKinds are those of the workloads in the namespace of the pages, owners before their dependents.

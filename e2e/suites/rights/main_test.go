@@ -3,11 +3,13 @@
 package rights_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/devcluster/kueue"
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
@@ -49,7 +51,13 @@ func TestMain(m *testing.M) {
 			"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, "--audit-log-maxsize=10000",
 			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		},
-		Values: map[string]map[string]any{scheduler: {"extraArgs": []string{"--feature-gates=WatchListClient=false"}}},
+		Values: map[string]map[string]any{scheduler: {
+			"extraArgs":      []string{"--feature-gates=WatchListClient=false"},
+			"admissionCheck": values{"enabled": true},
+		}},
+	}
+	cluster.Prepare = func(ctx context.Context) error {
+		return kueue.Install(ctx, cluster.Machine, kueue.Options{})
 	}
 	cluster.Afterwards = func() error { return os.RemoveAll(directory) }
 	cluster.Main(m)

@@ -28,9 +28,9 @@ spec:
 			for _, pod := range podsOf(in, client.MatchingLabels{kueue.LabelQueue: "team"})() {
 				group, counted := pod.Labels[kueue.LabelGroup], pod.Annotations[kueue.AnnotationGroupSize]
 				if group == pod.Name { // It is another each time.
-				group = pod.Labels[grovev1alpha1.LabelPodClique] + "." + pod.Labels[grovev1alpha1.LabelPodIndex]
-			}
-			found[group+" of "+counted]++
+					group = pod.Labels[grovev1alpha1.LabelPodClique] + "." + pod.Labels[grovev1alpha1.LabelPodIndex]
+				}
+				found[group+" of "+counted]++
 			}
 			return found
 		}
