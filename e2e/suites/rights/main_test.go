@@ -3,13 +3,11 @@
 package rights_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"packtree.dev/e2e/devcluster"
-	"packtree.dev/e2e/devcluster/kueue"
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
@@ -55,9 +53,6 @@ func TestMain(m *testing.M) {
 			"extraArgs":      []string{"--feature-gates=WatchListClient=false"},
 			"admissionCheck": values{"enabled": true},
 		}},
-	}
-	cluster.Prepare = func(ctx context.Context) error {
-		return kueue.Install(ctx, cluster.Machine, kueue.Options{})
 	}
 	cluster.Afterwards = func() error { return os.RemoveAll(directory) }
 	cluster.Main(m)
