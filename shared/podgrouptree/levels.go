@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -36,6 +38,54 @@ func (h Hierarchy) Keys() []string {
 		keys[i] = level.Key
 	}
 	return keys
+}
+
+// ZoneAlias is the alias of the level of NUMA zones, and part of the key of one without an alias.
+const ZoneAlias = "numa"
+
+// Zone returns the key of the level of NUMA zones: the last one, if it has the alias, or follows the host and has the
+// alias in its key. No node label distinguishes its domains, which are inside of nodes. It is "" if there is none.
+func (h Hierarchy) Zone() string {
+	last := len(h) - 1
+	if last < 0 {
+		return ""
+	}
+	followsHost := last > 0 && h[last-1].Key == corev1.LabelHostname
+	if h[last].Alias == ZoneAlias || followsHost && strings.Contains(strings.ToLower(h[last].Key), ZoneAlias) {
+		return h[last].Key
+	}
+	return ""
+}
+
+// NodeLabels returns the keys of the levels whose domains node labels distinguish: all but that of NUMA zones.
+func (h Hierarchy) NodeLabels() []string {
+	keys := h.Keys()
+	if h.Zone() != "" {
+		keys = keys[:len(keys)-1]
+	}
+	return keys
+}
+
+// onNodes returns a constraint, with levels named by their keys, as far as node labels can say whether it holds: the
+// level of NUMA zones is replaced by the one above it.
+func (h Hierarchy) onNodes(c scheduling.TopologyConstraint) scheduling.TopologyConstraint {
+	zone, host := h.Zone(), ""
+	if zone == "" {
+		return c
+	}
+	if labels := h.NodeLabels(); len(labels) > 0 {
+		host = labels[len(labels)-1]
+	}
+	if c.RequiredTopologyLevel == zone {
+		c.RequiredTopologyLevel = host
+	}
+	if c.PreferredTopologyLevel == zone {
+		c.PreferredTopologyLevel = host
+	}
+	if host == "" {
+		c.Topology = ""
+	}
+	return c
 }
 
 // Named returns the keys of the levels that a name means: the level with that key, or else those with that alias. More
@@ -105,11 +155,36 @@ func (l Levels) WithKeys(c scheduling.TopologyConstraint) scheduling.TopologyCon
 	return c
 }
 
+// OnNodes returns a constraint with levels named by their keys, as far as node labels can say whether it holds.
+func (l Levels) OnNodes(c scheduling.TopologyConstraint) scheduling.TopologyConstraint {
+	c = l.WithKeys(c)
+	if l == nil || c.Topology == "" {
+		return c
+	}
+	known, _ := l(c.Topology)
+	return known.onNodes(c)
+}
+
 // Resolve replaces the levels of all constraints by their keys, as far as they are known. The names are not kept.
 func (t *Tree) Resolve(levels Levels) {
 	for _, group := range t.order {
 		group.Constraint = levels.WithKeys(group.Constraint)
+		group.onNodes = levels.OnNodes(group.Constraint)
 	}
+}
+
+// OnNodes is the group's own constraint as far as node labels can say whether it holds: pods that have to share a NUMA
+// zone share a host. The tree has been resolved.
+func (g *Group) OnNodes() scheduling.TopologyConstraint { return g.onNodes }
+
+// RequiresZone and PrefersZone report whether all pods of the group have to come from one NUMA zone, or would best.
+func (g *Group) RequiresZone() bool {
+	return g.Constraint.RequiredTopologyLevel != g.onNodes.RequiredTopologyLevel
+}
+
+// PrefersZone is described at RequiresZone.
+func (g *Group) PrefersZone() bool {
+	return g.Constraint.PreferredTopologyLevel != g.onNodes.PreferredTopologyLevel
 }
 
 // Index returns the position of the level that a name means, or a negative number.

@@ -32,6 +32,7 @@ type Group struct {
 	MinSubGroup int32
 	// Constraint is the group's own topology constraint; the zero value if it has none.
 	Constraint scheduling.TopologyConstraint
+	onNodes    scheduling.TopologyConstraint
 	// Path of the group in the spec, for errors about it.
 	Path *field.Path
 }
@@ -47,11 +48,13 @@ func New(spec *scheduling.PodGroupSpec) (*Tree, field.ErrorList) {
 
 // build takes a spec whose names are unique and whose parents exist without a cycle.
 func build(spec *scheduling.PodGroupSpec) *Tree {
-	root := &Group{Constraint: constraint(spec.TopologyConstraint), Path: field.NewPath("spec")}
+	root := &Group{Path: field.NewPath("spec")}
+	root.constrain(spec.TopologyConstraint)
 	tree := &Tree{Root: root, groups: map[string]*Group{scheduling.RootGroup: root}, order: []*Group{root}}
 	for i := range spec.SubGroups {
 		sub := &spec.SubGroups[i]
-		group := &Group{Name: sub.Name, Constraint: constraint(sub.TopologyConstraint), Path: subGroupPath(i)}
+		group := &Group{Name: sub.Name, Path: subGroupPath(i)}
+		group.constrain(sub.TopologyConstraint)
 		tree.groups[sub.Name] = group
 		tree.order = append(tree.order, group)
 	}
@@ -157,11 +160,10 @@ func parentOf(sub *scheduling.SubGroup) string {
 	return *sub.Parent
 }
 
-func constraint(c *scheduling.TopologyConstraint) scheduling.TopologyConstraint {
-	if c == nil {
-		return scheduling.TopologyConstraint{}
+func (g *Group) constrain(c *scheduling.TopologyConstraint) {
+	if c != nil {
+		g.Constraint, g.onNodes = *c, *c
 	}
-	return *c
 }
 
 func valueOr(value *int32, otherwise int32) int32 {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"packtree.dev/e2e/devcluster"
-	"packtree.dev/e2e/devcluster/kueue"
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/pages"
 )
@@ -54,9 +53,6 @@ func TestPages(t *testing.T) {
 		}
 	})
 	last := slices.Concat(installing, administering)
-	if err := kueue.Install(own.While(t.Context()), own.Machine, kueue.Options{}); err != nil {
-		t.Fatal(err)
-	}
 	read := func(page pages.Page, shims map[string]string) {
 		if !slices.ContainsFunc(page.Blocks, isTried) {
 			return

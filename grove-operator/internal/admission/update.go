@@ -25,7 +25,7 @@ func ValidateUpdate(
 	if set.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	annotated := append(validateAnnotationsChanged(old, set), validateQueueKept(old, set)...)
+	annotated := validateAnnotationsChanged(old, set)
 	if apiequality.Semantic.DeepEqual(old.Spec, set.Spec) {
 		return nil, annotated
 	}
@@ -37,9 +37,6 @@ func ValidateUpdate(
 	errs = append(errs, validateCliquesKept(old, set)...)
 	errs = append(errs, validateGroupsKept(old, set)...)
 	errs = append(errs, validateSharingUpdate(old, set)...)
-	if len(validatePlacedOnce(old)) == 0 {
-		errs = append(errs, validatePlacedOnce(set)...)
-	}
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {
 		return warnings, append(errs, changed...)
 	}

@@ -14,7 +14,7 @@ func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base
 	if gang == nil || !Lists(gang, namespace, pod) || heldFor(gang) != "" {
 		return false
 	}
-	return base == nil || base.Scheduled()
+	return base == nil || base.scheduled()
 }
 
 // Base is the base gang that a scaled gang follows.
@@ -23,14 +23,13 @@ type Base struct {
 	Name string
 	// Gang is nil while it does not exist.
 	Gang *schedulerv1alpha1.PodGang
-	// OnNodes returns how many pods of one of its groups are on nodes.
-	OnNodes func(podGroup string) int32
+	// Scheduled returns how many pods of one of its groups are on nodes.
+	Scheduled func(podGroup string) int32
 }
 
-// Scheduled reports whether every group of the gang has its minimum on nodes.
-func (b *Base) Scheduled() bool {
+func (b *Base) scheduled() bool {
 	return b.Gang != nil && !slices.ContainsFunc(b.Gang.Spec.PodGroups, func(group schedulerv1alpha1.PodGroup) bool {
-		return b.OnNodes(group.Name) < group.MinReplicas
+		return b.Scheduled(group.Name) < group.MinReplicas
 	})
 }
 

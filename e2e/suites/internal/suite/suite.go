@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"maps"
 	"os"
 	"sync"
 	"testing"
@@ -69,12 +68,10 @@ func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
 func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
 	// A restarted program need not wait until the lease of the killed one expires, and no leases are renewed.
 	if !c.Elects {
-		values := map[string]map[string]any{}
+		c.Options.Values = map[string]map[string]any{}
 		for _, component := range devcluster.Components {
-			values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
-			maps.Copy(values[component], c.Options.Values[component])
+			c.Options.Values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
 		}
-		c.Options.Values = values
 	}
 	var err error
 	if c.Own, err = live.BringUpForTests(ctx, c.Options); err != nil {

@@ -105,10 +105,14 @@ func (s *search) settleTenants(domains []*domain) {
 	}
 }
 
-// lacking returns by how much the demand is above what is free.
+// lacking returns by how much the demand is above what is free, of what is counted in the requests of pods: host ports
+// and NUMA zones are not, and may be free once pods have left.
 func (s *search) lacking(d *domain, demand packing.Resources) packing.Resources {
 	lacking := packing.Resources{}
 	for name, amount := range demand {
+		if !s.requested[name] {
+			continue
+		}
 		for _, node := range d.nodes {
 			amount -= s.q.Cluster.Free(node, name)
 		}

@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // Request is a gang that does not fit, and the cluster in which it does not.
@@ -75,6 +76,7 @@ func (r Request) cheapest(ctx context.Context) (*Answer, error) {
 	}
 	question := r.Candidates.question(r.Gang, r.Nodes)
 	question.Cluster, question.Gang, question.Levels = session.Trial.Cluster, session.Packing, levels
+	question.Leave = session.Trial.Leave
 	answer := Choose(question)
 	if err := session.Trial.Err(); err != nil {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
@@ -91,7 +93,8 @@ func (c *Candidates) question(assembled *gang.Gang, nodes []fwk.NodeInfo) Questi
 	}
 	slices.Sort(question.Nodes)
 	for _, pod := range c.leaving {
-		question.Leaving = append(question.Leaving, clusterview.StandingID(pod))
+		question.Leaving = append(question.Leaving,
+			packing.Pod{ID: clusterview.StandingID(pod), Node: pod.Spec.NodeName})
 	}
 	return question
 }

@@ -24,6 +24,8 @@ const DefaultBudget = packing.DefaultBudget
 type Question struct {
 	// Cluster has every standing pod assigned. It is as before when Choose returns.
 	Cluster *packing.Cluster
+	// Leave is told of a pod that the Cluster is without, or that is back, on a node; nil if nobody needs to know.
+	Leave func(node, id string, back bool)
 	// Gang has no room; Priority is its own.
 	Gang     *packing.Gang
 	Priority int32
@@ -31,8 +33,8 @@ type Question struct {
 	Levels map[string][]string
 	// Nodes are the names of the nodes, sorted.
 	Nodes []string
-	// Leaving are the IDs of assigned pods that are on their way out already. Their room costs nothing.
-	Leaving []string
+	// Leaving are assigned pods, by ID and Node, that are on their way out already. Their room costs nothing.
+	Leaving []packing.Pod
 	// Workloads are who else stands, sorted in any stable way.
 	Workloads []Workload
 	// Budgets has, for each PodDisruptionBudget, how many pods it still lets go.
@@ -69,8 +71,8 @@ type Victim struct {
 func Choose(q Question) *Answer {
 	mark := q.Cluster.Checkpoint()
 	defer q.Cluster.Rollback(mark)
-	for _, id := range q.Leaving {
-		q.Cluster.Release(id)
+	for _, pod := range q.Leaving {
+		q.release(pod.ID, pod.Node)
 	}
 	s := newSearch(&q)
 	if s.fits(s.nobody()) {
@@ -84,6 +86,22 @@ func Choose(q Question) *Answer {
 		return nil
 	}
 	return s.answer(best.taken, best.domain)
+}
+
+// release takes a pod off its node.
+func (q *Question) release(id, node string) {
+	q.Cluster.Release(id)
+	if q.Leave != nil {
+		q.Leave(node, id, false)
+	}
+}
+
+// restore puts a pod back where it stood.
+func (q *Question) restore(pod packing.Pod) {
+	q.Cluster.Assign(pod)
+	if q.Leave != nil {
+		q.Leave(pod.Node, pod.ID, true)
+	}
 }
 
 // candidate is a domain with those who would leave it.

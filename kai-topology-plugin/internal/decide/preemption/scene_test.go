@@ -81,9 +81,13 @@ func (s *scene) gang() *packing.Gang {
 }
 
 func (s *scene) question() preemption.Question {
+	var leaving []packing.Pod
+	for _, id := range s.leaving {
+		leaving = append(leaving, packing.Pod{ID: id})
+	}
 	return preemption.Question{
 		Cluster: s.cluster(), Gang: s.gang(), Priority: s.priority, Levels: map[string][]string{"t": {"rack"}},
-		Nodes: s.nodes(), Workloads: s.workloads, Budgets: s.budgets, Begun: s.begun, Leaving: s.leaving,
+		Nodes: s.nodes(), Workloads: s.workloads, Budgets: s.budgets, Begun: s.begun, Leaving: leaving,
 	}
 }
 

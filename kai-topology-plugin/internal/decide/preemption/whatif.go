@@ -20,6 +20,8 @@ type search struct {
 	workloads []*workload
 	// released says which of their pods the cluster is without at the moment.
 	released set
+	// requested are the resources that pods of the workloads ask for.
+	requested map[string]bool
 	// used are the nodes of the last decision that placed the gang.
 	used map[string]bool
 	// trials counts what-ifs, and steps what of the budget is spent; size is what a what-if takes before it searches.
@@ -40,7 +42,7 @@ type workload struct {
 
 func newSearch(q *Question) *search {
 	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root), Relations: q.Gang.Relations},
-		budget: cmp.Or(q.Budget, DefaultBudget)}
+		budget: cmp.Or(q.Budget, DefaultBudget), requested: map[string]bool{}}
 	s.size = sizeOf(&s.asked.Root)
 	for i := range q.Workloads {
 		w := &q.Workloads[i]
@@ -51,6 +53,9 @@ func newSearch(q *Question) *search {
 		for p := range w.Pods {
 			devices := devicesIn(w.Pods[p].Requests)
 			known.devices, known.held = append(known.devices, devices), known.held+devices
+			for name := range w.Pods[p].Requests {
+				s.requested[name] = true
+			}
 			if w.Pods[p].Since.Before(known.since) {
 				known.since = w.Pods[p].Since
 			}
@@ -178,10 +183,10 @@ func (s *search) move(workload int, taken set) {
 		switch was, is := s.released.has(workload, p), taken.has(workload, p); {
 		case is && !was:
 			s.steps++
-			s.q.Cluster.Release(pod.ID)
+			s.q.release(pod.ID, pod.Node)
 		case was && !is:
 			s.steps++
-			s.q.Cluster.Assign(packing.Pod{ID: pod.ID, Node: pod.Node, Requests: pod.Requests})
+			s.q.restore(packing.Pod{ID: pod.ID, Node: pod.Node, Requests: pod.Requests})
 		}
 	}
 }

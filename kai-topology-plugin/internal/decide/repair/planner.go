@@ -148,8 +148,9 @@ func (p *planner) relocations(hit *breach, moved []*group, seats []Seat) (all []
 
 // domainOf returns the domain in which nodes are, of the level that a group requires.
 func (p *planner) domainOf(of *group, names sets.Set[string]) string {
-	keys := p.cluster.LevelKeys(of.Constraint.Topology)
-	depth := slices.Index(keys, of.Constraint.RequiredTopologyLevel)
+	constraint := of.OnNodes()
+	keys := p.cluster.LevelKeys(constraint.Topology)
+	depth := slices.Index(keys, constraint.RequiredTopologyLevel)
 	for _, name := range sets.List(names) {
 		if path, ok := nodes.Domain(p.nodes[name].Labels, keys[:depth+1]); ok {
 			return path.String()

@@ -8,6 +8,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // Answer is what becomes of a gang.
@@ -88,19 +89,20 @@ func Held(g *gang.Gang, hold *gang.Hold) *Answer {
 	}
 	standing := g.StandingPods()
 	for _, group := range g.Tree.Groups() {
-		constraint := group.Constraint
 		answer.Groups = append(answer.Groups, Group{
-			Name: group.Name,
-			Constraint: packing.Constraint{
-				Topology:  constraint.Topology,
-				Required:  constraint.RequiredTopologyLevel,
-				Preferred: constraint.PreferredTopologyLevel,
-			},
+			Name: group.Name, Constraint: constraintOf(group),
 			Placed: standing[group.Name],
 			Needed: group.MinPods(),
 		})
 	}
 	return answer
+}
+
+func constraintOf(group *podgrouptree.Group) packing.Constraint {
+	return packing.Constraint{
+		Topology: group.Constraint.Topology, Required: group.Constraint.RequiredTopologyLevel,
+		Preferred: group.Constraint.PreferredTopologyLevel,
+	}
 }
 
 func answerOf(decided *packing.Decision) *Answer {
@@ -131,11 +133,12 @@ func groupsOf(decided *packing.Decision, g *gang.Gang) []Group {
 }
 
 func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
+	own := g.Tree.Group(placement.Name)
 	group := Group{
 		Name:       placement.Name,
-		Constraint: placement.Constraint,
+		Constraint: constraintOf(own),
 		Placed:     placement.Running + placement.Placed,
-		Needed:     g.Tree.Group(placement.Name).MinPods(),
+		Needed:     own.MinPods(),
 		Used:       placement.Used,
 	}
 	for _, level := range placement.Domains {

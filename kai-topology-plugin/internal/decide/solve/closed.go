@@ -67,7 +67,7 @@ func (r *replay) required(leaf string) [][]string {
 func (r *replay) constraints(leaf string) []scheduling.TopologyConstraint {
 	var found []scheduling.TopologyConstraint
 	for group := r.request.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
-		found = append(found, group.Constraint)
+		found = append(found, group.OnNodes())
 	}
 	if shared := r.request.Gang.Shared; shared != nil {
 		found = append(found, shared.Constraint)

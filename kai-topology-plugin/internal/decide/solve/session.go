@@ -2,14 +2,20 @@ package solve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -22,13 +28,32 @@ type Session struct {
 	Packing *packing.Gang
 
 	request Request
+	shared  *shared
+	// limited is set once fewer pods count as fitting on a node than fit there by themselves.
+	limited bool
 	// reshaped are keys of shapes that mean nothing to others.
 	reshaped []string
 }
 
 // engine has the packing engine decide a request, without regard to rules that pods of the gang have about each other.
-func engine(ctx context.Context, request Request) (*Answer, error) {
-	session, err := Open(ctx, request)
+func engine(ctx context.Context, request Request) (answer *Answer, err error) {
+	steps := 0
+	for _, way := range request.zonings() {
+		if answer, err = decideIn(ctx, request, way); err != nil {
+			return nil, err
+		}
+		steps += answer.Steps
+		answer.Steps = steps
+		placed := answer.Verdict == scheduling.ReasonPlaced
+		if placed && (!way.prefer || len(answer.Nodes) == len(request.Gang.Pending)) {
+			break
+		}
+	}
+	return answer, nil
+}
+
+func decideIn(ctx context.Context, request Request, way zoning) (*Answer, error) {
+	session, err := open(ctx, request, way)
 	if err != nil {
 		return nil, err
 	}
@@ -36,21 +61,66 @@ func engine(ctx context.Context, request Request) (*Answer, error) {
 	return session.Decide()
 }
 
-// Open translates a request. The caller closes the session.
+// gangs are those that are decided together.
+func (r Request) gangs() []*gang.Gang { return append([]*gang.Gang{r.Gang}, r.with...) }
+
+// Open translates a request, in which the pods that a group needs share a NUMA zone if it has to have one. The caller
+// closes the session.
 func Open(ctx context.Context, request Request) (*Session, error) {
+	return open(ctx, request, zoning{least: true})
+}
+
+// OpenPlaced is Open for a finished placement. It returns the placement as the engine would give it, in which one pod
+// stands for all that share a zone, and what is wrong with these.
+func OpenPlaced(
+	ctx context.Context, request Request, nodes map[string]string,
+) (session *Session, given map[string]string, faults []error, err error) {
+	if session, err = open(ctx, request, zoning{placed: nodes}); err != nil {
+		return nil, nil, nil, err
+	}
+	given = maps.Clone(nodes)
+	for _, each := range session.shared.bundles {
+		faults = append(faults, each.collapse(given)...)
+	}
+	if why := session.zonesRefuse(given); why != "" && len(faults) == 0 {
+		faults = append(faults, errors.New(why))
+	}
+	return session, given, faults, nil
+}
+
+// ZoneRoom is how many pods fit on a node by its zones, by the resource that stands for what they ask for, with others
+// that will stand there. It is counted anew.
+func (s *Session) ZoneRoom(node fwk.NodeInfo, others []*corev1.Pod) packing.Resources {
+	room := packing.Resources{}
+	if s.request.View.Zones().Enforcing() == 0 {
+		return room
+	}
+	usage := eligibility.UsageOn(s.request.View.Zones(), node, others...)
+	for _, demand := range s.shared.demands(s.request) {
+		room[eligibility.ZoneResource(demand)] = clusterview.ZoneRoom(usage, demand)
+	}
+	return room
+}
+
+func open(ctx context.Context, request Request, way zoning) (*Session, error) {
 	levels := map[string][]string{}
 	var pending []*corev1.Pod
-	for _, asking := range append([]*gang.Gang{request.Gang}, request.with...) {
+	for _, asking := range request.gangs() {
 		for _, name := range asking.Topologies() {
 			levels[name] = nodes.Levels(request.Topologies[name])
 		}
 		pending = append(pending, asking.Pending...)
 	}
-	trial, err := request.View.Begin(request.Nodes, levels, pending)
+	together := request.shared(way)
+	var demands []*zones.Demand
+	if request.View.Zones().Enforcing() > 0 {
+		demands = together.demands(request)
+	}
+	trial, err := request.View.Begin(request.Nodes, levels, pending, demands...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	session := &Session{Trial: trial, request: request}
+	session := &Session{Trial: trial, request: request, shared: together}
 	if err := session.prepare(ctx); err != nil {
 		trial.End()
 		return nil, err
@@ -67,7 +137,7 @@ func (s *Session) prepare(ctx context.Context) error {
 	for resource, amount := range request.Everywhere {
 		s.Trial.Cluster.OfferEverywhere(resource, amount)
 	}
-	translated, err := Translate(request.Gang, request.with, func(pod *corev1.Pod) (packing.Shape, error) {
+	shapeOf := func(pod *corev1.Pod) (packing.Shape, error) {
 		shape, err := s.Trial.Shape(ctx, pod)
 		if err != nil || request.reshape == nil {
 			return shape, err
@@ -75,7 +145,12 @@ func (s *Session) prepare(ctx context.Context) error {
 		shape = request.reshape(pod, shape)
 		s.reshaped = append(s.reshaped, shape.Key)
 		return shape, nil
-	})
+	}
+	catalogue := request.View.Zones()
+	translated, err := translateIn(request.Gang, request.with,
+		func(pod *corev1.Pod) (shape packing.Shape, asks bool, err error) {
+			return s.shared.shape(catalogue, pod, shapeOf)
+		})
 	if err != nil {
 		return fmt.Errorf("reading the gang: %w", err)
 	}
@@ -83,8 +158,30 @@ func (s *Session) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Decide answers the request on the trial as it is now.
+// Decide answers the request on the trial as it is now. Where pods of several demands share a node, the engine counts
+// each demand by itself: a plan that kubelets would not admit by zone is planned again, with fewer of the pods there.
 func (s *Session) Decide() (*Answer, error) {
+	steps := 0
+	for range maxPlans {
+		decided, err := s.decide()
+		if err != nil {
+			return nil, err
+		}
+		steps += decided.Steps
+		answer := answerOf(decided)
+		found := s.zoneClash(answer.Nodes)
+		if found == nil {
+			return s.complete(answer, decided, steps), nil
+		}
+		s.Trial.Limit(found.demand, found.node, found.fit)
+		s.limited = true
+	}
+	answer := s.zonesDiffer()
+	answer.Steps = steps
+	return answer, nil
+}
+
+func (s *Session) decide() (*packing.Decision, error) {
 	decided := s.Trial.Cluster.Decide(s.Packing, packing.Options{
 		Budget: s.request.Budget, Placement: s.request.placement(),
 		Terse: s.request.Terse, Unproved: s.request.Unproved,
@@ -92,13 +189,25 @@ func (s *Session) Decide() (*Answer, error) {
 	if err := s.Trial.Err(); err != nil {
 		return nil, fmt.Errorf("looking at nodes: %w", err)
 	}
-	answer := answerOf(&decided)
-	if len(s.request.with) == 0 {
-		answer.Groups = groupsOf(&decided, s.request.Gang)
+	return &decided, nil
+}
+
+// complete says in an answer what the engine does not.
+func (s *Session) complete(answer *Answer, decided *packing.Decision, steps int) *Answer {
+	if s.limited && answer.Verdict != scheduling.ReasonPlaced {
+		answer = s.zonesDiffer()
 	}
+	answer.Steps = steps
 	s.order(answer.Nodes)
+	s.shared.spell(answer.Nodes)
+	s.explainZones(answer)
+	if len(s.request.with) == 0 {
+		answer.Groups = groupsOf(decided, s.request.Gang)
+		s.recount(answer)
+		s.addZones(answer.Groups, s.request.Gang, answer.Nodes)
+	}
 	answer.Basis, answer.Respected = s.Trial.Basis(), s.request.Reserved
-	return answer, nil
+	return answer
 }
 
 // order has alike pods take their nodes in the order of their indices.

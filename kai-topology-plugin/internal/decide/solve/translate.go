@@ -14,6 +14,17 @@ type ShapeOf func(pod *corev1.Pod) (packing.Shape, error)
 // Translate returns a gang as the engine sees it: with others that share its constraint, if there are some, which are
 // placed all at once, in one domain of what they share.
 func Translate(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
+	return translateIn(g, with, func(pod *corev1.Pod) (packing.Shape, bool, error) {
+		shape, err := shapeOf(pod)
+		return shape, true, err
+	})
+}
+
+// asksFor says what a pod asks of a node, and false if another pod asks for it.
+type asksFor func(pod *corev1.Pod) (shape packing.Shape, asks bool, err error)
+
+// translateIn is Translate for gangs in which pods may ask for others.
+func translateIn(g *gang.Gang, with []*gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
 	first, err := translate(g, shapeOf)
 	if err != nil || len(with) == 0 {
 		return first, err
@@ -40,14 +51,17 @@ func Translate(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang,
 
 // translate returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the
 // nodes of the standing ones. Pods go by their names.
-func translate(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
+func translate(g *gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
 	leaves := map[string]*leaf{}
 	for _, pod := range g.Pending {
-		shape, err := shapeOf(pod)
+		shape, asks, err := shapeOf(pod)
 		if err != nil {
 			return nil, err
 		}
-		leafOf(leaves, g, pod).addPending(shape, pod.Name)
+		leaf := leafOf(leaves, g, pod)
+		if leaf.fewer = leaf.fewer || !asks; asks {
+			leaf.addPending(shape, pod.Name)
+		}
 	}
 	for _, pod := range g.Standing {
 		leaf := leafOf(leaves, g, pod)
@@ -64,6 +78,16 @@ type leaf struct {
 	likely  int
 	pending []packing.Pods
 	running []string
+	// fewer is set if pods of the leaf ask for others, so that fewer suffice.
+	fewer bool
+}
+
+// asking is how many pods ask for themselves or others.
+func (l *leaf) asking() (pods int) {
+	for i := range l.pending {
+		pods += len(l.pending[i].Names)
+	}
+	return pods
 }
 
 func leafOf(leaves map[string]*leaf, g *gang.Gang, pod *corev1.Pod) *leaf {
@@ -92,18 +116,22 @@ func (l *leaf) addPending(shape packing.Shape, name string) {
 }
 
 func group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
+	constraint := from.OnNodes()
 	to := packing.Group{
 		Name: from.Name,
 		Constraint: packing.Constraint{
-			Topology:  from.Constraint.Topology,
-			Required:  from.Constraint.RequiredTopologyLevel,
-			Preferred: from.Constraint.PreferredTopologyLevel,
+			Topology:  constraint.Topology,
+			Required:  constraint.RequiredTopologyLevel,
+			Preferred: constraint.PreferredTopologyLevel,
 		},
 	}
 	if from.Leaf() {
 		to.MinMember = int(from.MinMember)
 		if pods := leaves[from.Name]; pods != nil {
 			to.Pending, to.Running = pods.pending, pods.running
+			if pods.fewer {
+				to.MinMember = min(to.MinMember, pods.asking())
+			}
 		}
 		return to
 	}

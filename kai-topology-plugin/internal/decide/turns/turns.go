@@ -142,6 +142,7 @@ func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view 
 	if err != nil {
 		return nil, err
 	}
+	view.SeeZones(cluster.Zones)
 	return &Table{
 		inventory: cluster, nodes: nodes, cluster: offline, view: view,
 		index: planner.NewIndex(cluster.PodGroups...), members: cluster.Members(), topologies: cluster.Topologies,

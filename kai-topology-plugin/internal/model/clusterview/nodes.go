@@ -75,6 +75,11 @@ func (o *offer) repels() string {
 
 // follow brings the cluster in step with the nodes. A node whose generation is known costs one comparison.
 func (v *View) follow(nodes []fwk.NodeInfo) {
+	v.followNodes(nodes)
+	v.followZones()
+}
+
+func (v *View) followNodes(nodes []fwk.NodeInfo) {
 	if v.changed != nil {
 		changed := v.changed()
 		if len(nodes) > 0 && len(nodes) == len(v.trusted) && &nodes[0] == &v.trusted[0] {
@@ -125,6 +130,7 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 		v.set(known, offerOf(info))
 	}
 	v.use(known, info)
+	v.lookAtZones(known)
 }
 
 // set has the cluster know what a node offers now.
@@ -185,6 +191,7 @@ func (v *View) reorder(nodes []fwk.NodeInfo) {
 	for name, known := range v.byName {
 		if known.pass != pass {
 			v.cluster.Release(usedOn(name))
+			v.dropZones(name)
 			v.cluster.RemoveNode(name)
 			v.repelling.drop(name)
 			v.evicting.Delete(name)

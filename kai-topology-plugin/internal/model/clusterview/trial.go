@@ -10,6 +10,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/shared/packing"
 )
 
@@ -26,15 +27,22 @@ type Trial struct {
 	// labels are those by which the topologies tell nodes apart; reserved is a fingerprint.
 	labels   sets.Set[string]
 	reserved uint64
+	// usage is what is free in the zones of nodes where that is not what the view knows.
+	usage map[string]*zones.Usage
+	// limits counts calls of Limit.
+	limits int
 	// unprovided are resources asked for that a DeviceClass may come to provide.
 	unprovided []string
 }
 
 // Begin brings the view in step with the nodes, in whatever order, and with the topologies, given by name as levels
-// from the broadest on. It is about pods of which ask for host ports what asking does. The caller has the view for
-// itself until End.
-func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, asking []*corev1.Pod) (*Trial, error) {
+// from the broadest on. It is about pods of which ask for host ports what asking does, and about these demands of
+// zones. The caller has the view for itself until End.
+func (v *View) Begin(
+	nodes []fwk.NodeInfo, topologies map[string][]string, asking []*corev1.Pod, demands ...*zones.Demand,
+) (*Trial, error) {
 	v.follow(nodes)
+	v.ask(demands)
 	if err := v.know(topologies); err != nil {
 		return nil, err
 	}
@@ -108,6 +116,7 @@ func (t *Trial) Reserve(reserved Reserved) error {
 			}
 			t.Cluster.Assign(packing.Pod{ID: "reserved " + string(pod.UID), Node: node, Requests: requests})
 		}
+		t.reserveZones(node, pods)
 	}
 	return nil
 }
@@ -120,7 +129,9 @@ func (t *Trial) Remove(nodes []string) {
 }
 
 // StandingID is the pod of the cluster that a pod is once it has been detached.
-func StandingID(pod *corev1.Pod) string { return "pod " + string(pod.UID) }
+func StandingID(pod *corev1.Pod) string { return standingPrefix + string(pod.UID) }
+
+const standingPrefix = "pod "
 
 // Detach makes pods that stand on a node pods of the cluster by themselves, under their StandingID, so that a what-if
 // can release them one by one. It takes all of a node's in one call, once in a trial.

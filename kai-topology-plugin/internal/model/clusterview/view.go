@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/shared/packing"
 )
 
@@ -35,6 +36,7 @@ type View struct {
 	// evicting are the nodes with a taint that evicts.
 	evicting sets.Set[string]
 	grown    topologies
+	zoned    zoned
 	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be
 	// compared.
 	changed func() []int
@@ -67,6 +69,8 @@ func (v *View) renew() {
 	v.byHost = map[string]sets.Set[string]{}
 	v.repelling, v.evicting = repelling{}, sets.New[string]()
 	v.grown = topologies{}
+	v.zoned.usage, v.zoned.nodes = map[string]*zones.Usage{}, map[string]*zones.Node{}
+	v.zoned.demands = map[string]*asked{}
 	if v.moments.now == 0 {
 		v.moments = newMoments()
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/shared/packing"
 )
 
@@ -27,6 +28,8 @@ type kind struct {
 	hosts []string
 	// labels are the keys of the node labels that its selectors read.
 	labels []string
+	// demand is what it asks of NUMA zones, nil for nothing.
+	demand *zones.Demand
 }
 
 // maxKnownPods bounds half of what kinds remembers: that of a few large gangs.
@@ -116,10 +119,14 @@ func (k *kinds) read(pod *corev1.Pod) (*kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the shape of pod %s: %w", pod.Name, err)
 	}
-	return &kind{
+	read := &kind{
 		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec),
-		labels: selecting(&pod.Spec),
-	}, nil
+		labels: selecting(&pod.Spec), demand: zones.DemandOf(pod),
+	}
+	if read.demand != nil {
+		read.key += " with " + read.demand.String()
+	}
+	return read, nil
 }
 
 // remember returns the kind that is kept for the pod: equal to the one given, and shared.

@@ -14,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/shared/packing"
 )
 
@@ -24,6 +25,8 @@ type Nodes interface {
 	OnHost(host string) []string
 	// Repelling is how pods on the nodes keep others away, so that even pods without rules of their own differ.
 	Repelling() Repelling
+	// Zones are the NUMA zones of the nodes; nil if they are not known.
+	Zones() *zones.Catalogue
 }
 
 // Node is a node as it is now. Taints is a text that is equal for nodes with the same taints and cordon.
@@ -109,7 +112,23 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 	if read := labelsOf(pod, s.nodes.Repelling().Labels); len(read) > 0 {
 		key += fmt.Sprintf(" labelled %q", read)
 	}
+	if s.zoned(kind) {
+		requests = maps.Clone(requests)
+		requests[ZoneResource(kind.demand)] = 1
+		key += s.avoiding(pod)
+	}
 	return key, requests, nil
+}
+
+// zoned reports whether nodes are told apart by what pods of a kind ask of NUMA zones.
+func (s *Shapes) zoned(kind *kind) bool { return kind.demand != nil && s.nodes.Zones().Enforcing() > 0 }
+
+// avoiding is a text about the nodes whose kubelets have rejected pods of the same owner, "" if there are none.
+func (s *Shapes) avoiding(pod *corev1.Pod) string {
+	if owner := ZoneOwner(pod); s.nodes.Zones().AvoidsAny(owner) {
+		return " of " + owner
+	}
+	return ""
 }
 
 func (s *Shapes) made(
@@ -120,7 +139,12 @@ func (s *Shapes) made(
 		return packing.Shape{}, err
 	}
 	shape := packing.Shape{Key: key, Filter: kind.filter, Requests: requests, Only: s.only(kind, verdicts)}
-	if !verdicts.lasting {
+	avoiding := ""
+	if s.zoned(kind) {
+		shape.Filter += " with " + kind.demand.String()
+		avoiding = s.avoiding(pod)
+	}
+	if !verdicts.lasting || avoiding != "" {
 		shape.Filter = ""
 		shape.Key = fmt.Sprintf("%s in decision %d", key, s.memory.decisions)
 		s.passing = append(s.passing, shape.Key)
@@ -136,6 +160,9 @@ func (s *Shapes) made(
 			// What packing makes of this must not outlive the decision either.
 			s.passing = append(s.passing, shape.Key)
 			return err.Error()
+		}
+		if reason == "" && s.zoned(kind) {
+			reason = ZoneObjection(s.nodes.Zones(), kind.demand, ZoneOwner(pod), name)
 		}
 		return reason
 	}

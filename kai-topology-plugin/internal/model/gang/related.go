@@ -49,10 +49,11 @@ func sharedOf(podGroup *scheduling.PodGroup) *Shared {
 	return &Shared{Base: base, Constraint: constraint}
 }
 
-// resolve names the levels by their keys, as far as it is known which are meant.
+// resolve names the levels by their keys, as far as it is known which are meant, and as far as node labels can say
+// whether the constraint holds: gangs that share a NUMA zone share a host.
 func (s *Shared) resolve(levels podgrouptree.Levels) *Shared {
 	if s != nil {
-		s.Constraint = levels.WithKeys(s.Constraint)
+		s.Constraint = levels.OnNodes(s.Constraint)
 	}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -21,8 +22,10 @@ import (
 type Inventory struct {
 	Nodes      []*corev1.Node
 	Topologies map[string]*kai.Topology
-	PodGroups  []*scheduling.PodGroup
-	Pods       []*corev1.Pod
+	// Zones are the NUMA zones of the nodes.
+	Zones     *zones.Catalogue
+	PodGroups []*scheduling.PodGroup
+	Pods      []*corev1.Pod
 	// Placement is what the scheduler is configured for: for gangs that do not say which domains they would rather
 	// have.
 	Placement packing.Placement
@@ -47,7 +50,10 @@ func isWorkload(kind schema.GroupKind) bool {
 
 // New returns an empty inventory.
 func New() *Inventory {
-	return &Inventory{Topologies: map[string]*kai.Topology{}, Written: map[*corev1.Pod]*unstructured.Unstructured{}}
+	return &Inventory{
+		Topologies: map[string]*kai.Topology{}, Written: map[*corev1.Pod]*unstructured.Unstructured{},
+		Zones: &zones.Catalogue{},
+	}
 }
 
 // Levels says which Topologies exist, and their levels from the broadest.
@@ -59,10 +65,11 @@ func (in *Inventory) Levels(topology string) (podgrouptree.Hierarchy, bool) {
 	return podgrouptree.HierarchyOf(found), true
 }
 
-// LevelKeys returns the node label keys of the levels of a Topology, broadest first; none if it does not exist.
+// LevelKeys returns the node labels that distinguish the levels of a Topology, broadest first; none if it does not
+// exist.
 func (in *Inventory) LevelKeys(topology string) []string {
 	levels, _ := in.Levels(topology)
-	return levels.Keys()
+	return levels.NodeLabels()
 }
 
 // Members returns the pods of each gang.

@@ -2,13 +2,17 @@ package inventory
 
 import (
 	"encoding/json"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
@@ -20,6 +24,7 @@ var (
 	podKind      = corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()
 	topologyKind = kai.GroupVersion.WithKind("Topology").GroupKind()
 	eventKind    = corev1.SchemeGroupVersion.WithKind("Event").GroupKind()
+	zonesKind    = schema.GroupKind{Group: "topology.node.k8s.io", Kind: "NodeResourceTopology"}
 	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
 )
 
@@ -39,6 +44,8 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 			wrong = read.addPod(document)
 		case topologyKind:
 			wrong = read.addTopology(document)
+		case zonesKind:
+			wrong = read.addZones(document)
 		case podGroupKind:
 			wrong = read.addPodGroup(document)
 		case eventKind:
@@ -51,7 +58,8 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 		}
 		findings = append(findings, wrong...)
 	}
-	return read, append(findings, manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind)...)
+	once := manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind, zonesKind)
+	return read, append(findings, once...)
 }
 
 func (in *Inventory) addNode(document manifests.Document) []manifests.Finding {
@@ -79,6 +87,19 @@ func (in *Inventory) addTopology(document manifests.Document) []manifests.Findin
 	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{WithoutRules: true})
 	in.Topologies[topology.Name] = topology
 	return findings
+}
+
+func (in *Inventory) addZones(document manifests.Document) []manifests.Finding {
+	read, err := zones.Read(document.Object)
+	wrong := &field.Error{}
+	if errors.As(err, &wrong) {
+		return document.FieldFindings(field.ErrorList{wrong})
+	}
+	if err != nil {
+		return []manifests.Finding{document.Finding("", err.Error())}
+	}
+	in.Zones.Set(read)
+	return nil
 }
 
 // addEvent leaves out what cannot be read: events decide nothing.

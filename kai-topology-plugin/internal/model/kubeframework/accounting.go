@@ -101,8 +101,8 @@ func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error
 	}
 }
 
-// Alike reports whether two pods request the same in each container, and elsewhere nothing. Other pods may add up to
-// the same, too; to add up takes ten times as long.
+// Alike reports whether two pods request the same in each container, with the same limits, and elsewhere nothing. Other
+// pods may add up to the same, too; to add up takes ten times as long.
 func Alike(a, b *corev1.Pod) bool {
 	nowhereElse := func(pod *corev1.Pod) bool {
 		status := &pod.Status // It says what a pod that runs is to take, or was given.
@@ -123,7 +123,8 @@ func alike(a, b []corev1.Container) bool {
 			continue // They share memory.
 		}
 		if !ptr.Equal(a[i].RestartPolicy, b[i].RestartPolicy) ||
-			!maps.EqualFunc(a[i].Resources.Requests, b[i].Resources.Requests, same) {
+			!maps.EqualFunc(a[i].Resources.Requests, b[i].Resources.Requests, same) ||
+			!maps.EqualFunc(a[i].Resources.Limits, b[i].Resources.Limits, same) {
 			return false
 		}
 	}

@@ -1,12 +1,9 @@
 package nodes
 
-import kai "packtree.dev/shared/api/kai/v1alpha1"
+import (
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	"packtree.dev/shared/podgrouptree"
+)
 
-// Levels returns the levels of a Topology, broadest first.
-func Levels(topology *kai.Topology) []string {
-	levels := make([]string, len(topology.Spec.Levels))
-	for i, level := range topology.Spec.Levels {
-		levels[i] = level.NodeLabel
-	}
-	return levels
-}
+// Levels returns the levels of a Topology that node labels distinguish, broadest first.
+func Levels(topology *kai.Topology) []string { return podgrouptree.HierarchyOf(topology).NodeLabels() }

@@ -30,6 +30,16 @@ func Path(labels map[string]string, levels []string) packing.Path {
 	return path
 }
 
+// ZonePath returns the path of a NUMA zone of a node: the node's domains, the node itself if none of these is its host,
+// and the zone.
+func ZonePath(node *corev1.Node, levels []string, zone string) packing.Path {
+	path := Path(node.Labels, levels)
+	if !slices.Contains(levels, corev1.LabelHostname) {
+		path = append(path, node.Name)
+	}
+	return append(path, zone)
+}
+
 // Domain returns the domain of a node at the last of the levels, and false if it is in none.
 func Domain(labels map[string]string, levels []string) (packing.Path, bool) {
 	path := Path(labels, levels)

@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -23,6 +24,8 @@ type Catalogue struct {
 	// changes are the nodes of the last versions, of which the last is version.
 	changes []string
 	version int
+	// next is closed at the next change; nil if nothing waits for it.
+	next    chan struct{}
 	holds   map[types.UID]hold
 	avoided []avoided
 }
@@ -80,11 +83,18 @@ func (c *Catalogue) changed(name string, before, after *Node) {
 		c.enforcing++
 	}
 	c.version++
+	if c.next != nil {
+		close(c.next)
+		c.next = nil
+	}
 	if c.changes = append(c.changes, name); len(c.changes) > 2*rememberedChanges {
 		c.changes = slices.Clone(c.changes[rememberedChanges:])
 	}
 	if !sameZones(before, after) {
 		maps.DeleteFunc(c.holds, func(_ types.UID, hold hold) bool { return hold.node == name })
+	}
+	if before == nil {
+		return // A pod that was rejected may be known before the object.
 	}
 	c.avoided = slices.DeleteFunc(c.avoided, func(avoided avoided) bool { return avoided.node == name })
 }
@@ -93,6 +103,27 @@ func (c *Catalogue) changed(name string, before, after *Node) {
 func sameZones(before, after *Node) bool {
 	return before != nil && after != nil &&
 		slices.EqualFunc(before.Zones, after.Zones, func(a, b Zone) bool { return a.Name == b.Name })
+}
+
+// Await returns true once there is another version than the one that was seen, and false once the context is done.
+func (c *Catalogue) Await(ctx context.Context, seen int) bool {
+	for {
+		c.mu.Lock()
+		if c.version != seen {
+			c.mu.Unlock()
+			return true
+		}
+		if c.next == nil {
+			c.next = make(chan struct{})
+		}
+		next := c.next
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-next:
+		}
+	}
 }
 
 // Node is what is known of a node, nil if there is none; also for a nil Catalogue.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
@@ -17,7 +18,7 @@ import (
 
 // inputOf puts a request about one gang into the words of package certificate. What is free on the nodes is counted
 // here, from their pods.
-func inputOf(asked *packing.Gang, q solve.Request) (*certificate.Input, error) {
+func inputOf(session *solve.Session, q solve.Request) (*certificate.Input, error) {
 	levels := map[string][]string{}
 	for _, name := range q.Gang.Topologies() {
 		levels[name] = nodes.Levels(q.Topologies[name])
@@ -31,13 +32,14 @@ func inputOf(asked *packing.Gang, q solve.Request) (*certificate.Input, error) {
 				return nil, err
 			}
 		}
+		maps.Copy(free, session.ZoneRoom(node, q.Reserved[node.Node().Name]))
 		domains := map[string][]string{}
 		for topology, keys := range levels {
 			domains[topology] = nodes.Path(node.Node().Labels, keys)
 		}
 		offers = append(offers, certificate.Node{Name: node.Node().Name, Free: free, Domains: domains})
 	}
-	return packing.InputOf(asked, levels, offers), nil
+	return packing.InputOf(session.Packing, levels, offers), nil
 }
 
 // takeOff keeps room for a pod that will stand on a node.

@@ -36,12 +36,13 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
 			continue
 		}
-		v.subGroup(given, result, group, v.domains(group, on), turn.Hold != nil)
+		v.subGroup(given, result, group, v.domains(group, on), v.zones(group, on), turn.Hold != nil)
 	}
 }
 
 func (v *verifier) subGroup(
-	given *podGroup, result *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool,
+	given *podGroup, result *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string,
+	zones []string, held bool,
 ) {
 	c := group.Constraint
 	if result.Topology != c.Topology || result.RequiredTopologyLevel != c.RequiredTopologyLevel ||
@@ -57,8 +58,14 @@ func (v *verifier) subGroup(
 				listed(result.Domains[level]))
 		}
 	}
+	zone := v.zoneLevel(group)
+	for _, path := range result.Domains[zone] {
+		if zone != "" && !slices.Contains(zones, path) {
+			v.fault(given.key(), "subGroup %q does not stand in NUMA zone %s", group.Name, path)
+		}
+	}
 	for level := range result.Domains {
-		if _, known := domains[level]; !known {
+		if _, known := domains[level]; !known && level != zone {
 			v.fault(given.key(), "subGroup %q has no level %q", group.Name, level)
 		}
 	}
@@ -92,6 +99,32 @@ func (v *verifier) domains(group *podgrouptree.Group, on map[string][]string) ma
 		domains[level] = slices.Compact(domains[level])
 	}
 	return domains
+}
+
+// zoneLevel is the key of the level of NUMA zones in the topology of a group, "" if it has none.
+func (v *verifier) zoneLevel(group *podgrouptree.Group) string {
+	levels, _ := v.cluster.Levels(group.Constraint.Topology)
+	return levels.Zone()
+}
+
+// zones are the paths of all NUMA zones of the nodes on which pods of a group stand. Which of these the pods have, the
+// kubelets decide.
+func (v *verifier) zones(group *podgrouptree.Group, on map[string][]string) (paths []string) {
+	topology := v.cluster.Topologies[group.Constraint.Topology]
+	if v.zoneLevel(group) == "" {
+		return nil
+	}
+	levels := nodes.Levels(topology)
+	for _, leaf := range leavesOf(group) {
+		for _, name := range on[leaf.Name] {
+			if node := v.nodes[name]; node != nil && v.cluster.Zones.Node(name) != nil {
+				for _, zone := range v.cluster.Zones.Node(name).Zones {
+					paths = append(paths, pathText(nodes.ZonePath(node, levels, zone.Name)))
+				}
+			}
+		}
+	}
+	return paths
 }
 
 func leavesOf(group *podgrouptree.Group) []*podgrouptree.Group {

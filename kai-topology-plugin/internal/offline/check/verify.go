@@ -168,7 +168,19 @@ func (v *verifier) placement(ctx context.Context, turn turns.Turn, nodes map[str
 
 // Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.
 func Placement(ctx context.Context, request solve.Request, nodes map[string]string) (faults []error, err error) {
-	err = asInput(ctx, request, func(input *certificate.Input) { faults = certificate.Check(input, nodes) })
+	err = solve.Relaxed(ctx, request, func(relaxed solve.Request) error {
+		session, given, wrong, err := solve.OpenPlaced(ctx, relaxed, nodes)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		input, err := inputOf(session, relaxed)
+		if err != nil {
+			return err
+		}
+		faults = append(certificate.Check(input, given), wrong...)
+		return session.Trial.Err()
+	})
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
@@ -221,7 +233,7 @@ func asInput(ctx context.Context, request solve.Request, use func(*certificate.I
 			return err
 		}
 		defer session.Close()
-		input, err := inputOf(session.Packing, relaxed)
+		input, err := inputOf(session, relaxed)
 		if err != nil {
 			return err
 		}

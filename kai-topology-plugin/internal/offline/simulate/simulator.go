@@ -111,6 +111,7 @@ func newSimulator(
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
 	s.view.Trust(offline.Changed)
+	s.view.SeeZones(cluster.Zones)
 	for _, node := range cluster.Nodes {
 		s.nodes[node.Name] = node
 	}

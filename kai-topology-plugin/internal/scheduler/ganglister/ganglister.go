@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
@@ -31,6 +32,8 @@ type Lister struct {
 	Topologies kailisters.TopologyLister
 	// Members is the cache behind Pods; Index was called for its informer.
 	Members cache.Indexer
+	// Zones are the NUMA zones of the nodes.
+	Zones *zones.Catalogue
 	// Finished has the pods that have done their work, which Members has no more.
 	Finished cache.SharedIndexInformer
 	// Ended returns how many pods of each leaf of a gang have done their work and are gone.
@@ -154,6 +157,9 @@ func (l *Lister) indexed(index, value string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
+// On returns the pods on a node as the API server shows them, but for those that are over.
+func (l *Lister) On(node string) ([]*corev1.Pod, error) { return l.indexed(nodeIndex, node) }
+
 // PodsOf returns the pods of a gang as they are or are about to be: those that are assumed name their node.
 func (l *Lister) PodsOf(key gang.Key) ([]*corev1.Pod, error) {
 	pods, err := l.Shown(key)
@@ -232,10 +238,10 @@ func (l *Lister) Levels(topology string) (podgrouptree.Hierarchy, bool) {
 	return podgrouptree.HierarchyOf(found), true
 }
 
-// LevelKeys returns the node label keys of the levels of a Topology, broadest first; none if it does not exist.
+// LevelKeys returns the node labels that distinguish the levels of a Topology, broadest first; none if it does not exist.
 func (l *Lister) LevelKeys(topology string) []string {
 	levels, _ := l.Levels(topology)
-	return levels.Keys()
+	return levels.NodeLabels()
 }
 
 // TopologiesOf returns the Topologies that the gangs name. One that was deleted since a gang was assembled is an error,

@@ -56,6 +56,12 @@ var (
 			"GangChanged, Preempted.",
 	}, []string{"reason"})
 
+	mispredicted = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "numa_mispredictions_total", StabilityLevel: metrics.STABLE,
+		Help: "Pods for which a kubelet chose NUMA zones otherwise than was predicted: Rejected " +
+			"(TopologyAffinityError) or OtherZone, as its agent reports.",
+	}, []string{"result"})
+
 	gangsLetGo = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "gangs_let_go_total", StabilityLevel: metrics.STABLE,
 		Help: "Gangs all of whose minima had a node, so that their pods were sent to be bound. " +
@@ -91,7 +97,7 @@ var (
 // register makes everything readable at /metrics, once for all profiles of the process.
 var register = sync.OnceFunc(func() {
 	for _, metric := range []metrics.Registerable{
-		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, boundSeconds,
+		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, mispredicted, gangsLetGo, gangsPlaced, boundSeconds,
 		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded, repairMoves, repairMovedPods,
 	} {
 		legacyregistry.MustRegister(metric)
@@ -103,6 +109,9 @@ var register = sync.OnceFunc(func() {
 	for _, verdict := range []packing.Verdict{packing.Placed, packing.Infeasible, packing.Unknown} {
 		decisions.WithLabelValues(string(verdict)).Add(0)
 		decisionSeconds.WithLabelValues(string(verdict))
+	}
+	for _, how := range []Misprediction{Rejected, OtherZone} {
+		mispredicted.WithLabelValues(string(how)).Add(0)
 	}
 	for _, fewest := range []scheduling.FewestDomains{scheduling.FewestYes, scheduling.FewestNotProved} {
 		gangsPlaced.WithLabelValues(string(fewest)).Add(0)
@@ -142,6 +151,18 @@ var invalidations = []gangstate.Invalidation{
 func PlanInvalidated(reason gangstate.Invalidation) {
 	plansBroken.WithLabelValues(string(reason)).Inc()
 }
+
+// Misprediction is how the kubelet's choice of NUMA zones was another than the one that was predicted.
+type Misprediction string
+
+// The kubelet rejected the pod, or its agent reports other zones than were predicted.
+const (
+	Rejected  Misprediction = "Rejected"
+	OtherZone Misprediction = "OtherZone"
+)
+
+// ZoneMispredicted is for a pod whose NUMA zones are others than were predicted.
+func ZoneMispredicted(how Misprediction) { mispredicted.WithLabelValues(string(how)).Inc() }
 
 // GangLetGo is for a gang whose minima all have a node.
 func GangLetGo() { gangsLetGo.Inc() }

@@ -52,10 +52,13 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	}
 	data, err := state.Read(reservationsKey)
 	if err != nil {
-		return nil
+		return p.filterZones(state, node, nil)
 	}
 	respected := data.(*reservations)
 	reserved := respected.kept.On(node)
+	if refused := p.filterZones(state, node, reserved); refused != nil {
+		return refused
+	}
 	if len(reserved) == 0 {
 		return nil
 	}

@@ -3,7 +3,9 @@ package plugin
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -40,6 +42,11 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	return observed, err
 }
 
+// on returns those of some pods that are on a node.
+func on(node string, pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != node })
+}
+
 func (p *Plugin) stand(assembled *gang.Gang) ([]solve.Group, error) {
 	topologies, err := p.lister.TopologiesOf(assembled)
 	if err != nil {
@@ -51,12 +58,13 @@ func (p *Plugin) stand(assembled *gang.Gang) ([]solve.Group, error) {
 		node, err := p.lister.Nodes.Get(name)
 		switch {
 		case err == nil:
-			nodes[name] = kubeframework.BareNode(node)
+			nodes[name] = kubeframework.BareNode(node, on(name, assembled.Standing)...)
 		case !apierrors.IsNotFound(err):
 			return nil, fmt.Errorf("reading node %s: %w", name, err)
 		}
 	}
 	request := solve.Request{Gang: assembled, Topologies: topologies, View: clusterview.New(nil)}
+	request.View.SeeZones(p.lister.Zones)
 	for _, node := range nodes {
 		request.Nodes = append(request.Nodes, node)
 	}

@@ -19,11 +19,11 @@
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave, see package preemption; evict.go has them leave
 //	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
+//	zones.go       the NUMA zones of nodes: what agents report, and what kubelets will probably choose
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
-//	admissioncheck.go  whether a gang fits, for Kueue, before that gives quota to it
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -108,6 +108,9 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		if err != nil {
 			return nil, err
 		}
+		if err := shared.zones.watch(ctx, handle.KubeConfig(), handle.ClientSet()); err != nil {
+			return nil, err
+		}
 		made, err := newPluginAmong(ctx, shared, handle, client, leading)
 		if err != nil {
 			return nil, err
@@ -116,11 +119,6 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		made.mender.unset = arguments.repair
 		if arguments.ReserveFor != nil {
 			made.reader.reserver.For = arguments.ReserveFor.Duration
-		}
-		if arguments.AdmissionCheck {
-			if err := made.admitBy(ctx, leading); err != nil {
-				return nil, err
-			}
 		}
 		shared.name(arguments.shapes)
 		return made, nil
@@ -161,9 +159,10 @@ func newPluginAmong(
 		return nil, err
 	}
 	gangs, view := gangstate.New(all.have), clusterview.New(filters)
+	view.SeeZones(&all.zones.catalogue)
 	lister := &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
-		Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
+		Zones: &all.zones.catalogue, Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
 	}
 	plugin := &Plugin{
 		handle:   handle,
@@ -201,6 +200,7 @@ func newPluginAmong(
 	if err := plugin.watch(ctx, client, leading); err != nil {
 		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)
 	}
+	go plugin.followZones(ctx, &all.zones.catalogue)
 	return plugin, nil
 }
 

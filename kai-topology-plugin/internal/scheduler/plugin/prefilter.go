@@ -38,7 +38,8 @@ func (p *Plugin) PreFilter(
 	pod = p.lister.Latest(pod)
 	key, member := gang.KeyOf(pod)
 	if !member {
-		if !p.respectReservations(state, gang.Key{}, pod) {
+		asks := p.askZones(state, pod)
+		if !p.respectReservations(state, gang.Key{}, pod) && !asks {
 			return nil, fwk.NewStatus(fwk.Skip)
 		}
 		return nil, nil
@@ -64,6 +65,7 @@ func (p *Plugin) PreFilter(
 			return nil, status
 		}
 	}
+	p.askZones(state, pod)
 	if reply.Yields {
 		p.respectReservations(state, key, pod)
 	}

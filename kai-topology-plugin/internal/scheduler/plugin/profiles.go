@@ -19,6 +19,7 @@ type profiles struct {
 	agreed atomic.Pointer[agreement]
 	// copied is the copy of the cluster on which is decided what does not have to be at once.
 	copied turns.Copy
+	zones  zoneWatch
 }
 
 // agreement is what is the same to all profiles. It is not changed any more.

@@ -22,6 +22,7 @@ func (m *mender) speaksFor(key gang.Key) bool {
 // shown is the cluster as the API server shows it. Nothing in it may be changed.
 func shown(lister *ganglister.Lister) (*inventory.Inventory, error) {
 	cluster := inventory.New()
+	cluster.Zones = lister.Zones
 	var err error
 	if cluster.Nodes, err = lister.Nodes.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading nodes: %w", err)

@@ -23,6 +23,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 	if !member && len(sharing.Rides) > 0 {
 		return fwk.NewStatus(fwk.Unschedulable, "a claim of the pod is being allocated")
 	}
+	p.holdZones(state, pod, node)
 	if plan, err := state.Read(plannedKey); !member || err == nil && plan.(planned).yields {
 		if status := p.respectSeats(key, pod, node); !member || !status.IsSuccess() {
 			return status
@@ -46,6 +47,7 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.
 	if kubeframework.InSimulation(state) {
 		return
 	}
+	p.lister.Zones.Release(pod.UID)
 	endBinding(state)
 	key, _ := p.lister.KeyOf(pod)
 	p.effects.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))

@@ -144,6 +144,9 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 
 // placesChanged is for a pod that was and is, nil where there was or is none: it has come to a node, or left it.
 func (p *Plugin) placesChanged(before, after *corev1.Pod) {
+	if after == nil {
+		p.lister.Zones.Release(before.UID)
+	}
 	stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
 	if stood != stands || before != nil && before.Spec.NodeName != "" && after == nil {
 		p.mender.clusterChanged()

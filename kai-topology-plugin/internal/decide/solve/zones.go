@@ -1,0 +1,189 @@
+package solve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+)
+
+// clash is a demand of which fewer pods fit on a node, beside the others that a plan has there, than it has there.
+type clash struct {
+	node   string
+	demand *zones.Demand
+	fit    int64
+}
+
+// unit is what gets a zone at once: a pod, or all pods of a bundle.
+type unit struct {
+	pods   []*corev1.Pod
+	demand *zones.Demand
+}
+
+// units are the pods of a plan that ask for zones, by their node.
+func (s *Session) units(nodes map[string]string) map[string][]unit {
+	units := map[string][]unit{}
+	for _, each := range s.shared.bundles {
+		if node := nodes[each.pods[0].Name]; node != "" {
+			units[node] = append(units[node], unit{each.pods, each.demand})
+		}
+	}
+	for _, g := range s.request.gangs() {
+		for _, pod := range g.Pending {
+			node := nodes[pod.Name]
+			if node == "" || s.shared.of[pod] != nil || !s.request.View.Zones().Node(node).Enforces() {
+				continue
+			}
+			if demand := cmp.Or(s.shared.pins[pod], zones.DemandOf(pod)); demand != nil {
+				units[node] = append(units[node], unit{[]*corev1.Pod{pod}, demand})
+			}
+		}
+	}
+	return units
+}
+
+// zoneClash plays the kubelets' choice of zones for a plan. It returns the first that does not work out.
+func (s *Session) zoneClash(nodes map[string]string) *clash {
+	if s.request.View.Zones().Enforcing() == 0 {
+		return nil
+	}
+	units := s.units(nodes)
+	for _, node := range slices.Sorted(maps.Keys(units)) {
+		if usage := s.Trial.Usage(node); usage != nil {
+			if found := clashOn(node, usage, units[node]); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// clashOn has those choose first of which fewest fit.
+func clashOn(node string, usage *zones.Usage, units []unit) *clash {
+	fit, room := map[string]int64{}, map[string]int64{}
+	for _, each := range units {
+		if _, counted := room[each.demand.String()]; !counted {
+			room[each.demand.String()] = usage.Room(each.demand, int64(len(units)))
+		}
+	}
+	slices.SortStableFunc(units, func(a, b unit) int {
+		one, other := a.demand.String(), b.demand.String()
+		return cmp.Or(cmp.Compare(room[one], room[other]), cmp.Compare(one, other))
+	})
+	for _, each := range units {
+		held, admitted := usage.Admit(each.demand)
+		if !admitted {
+			return &clash{node, each.demand, fit[each.demand.String()]}
+		}
+		fit[each.demand.String()]++
+		usage.Add(each.pods[0].UID, each.demand, held)
+	}
+	return nil
+}
+
+// zonesRefuse says which demand the zones of a node have no room for in a finished placement; "" if there is none.
+func (s *Session) zonesRefuse(nodes map[string]string) string {
+	found := s.zoneClash(nodes)
+	if found == nil {
+		return ""
+	}
+	return fmt.Sprintf("node %s has room for %d pods with %s beside the others", found.node, found.fit, found.demand)
+}
+
+// zonesDiffer is the answer where no plan was found whose pods of several demands share the zones of nodes.
+func (s *Session) zonesDiffer() *Answer {
+	return Held(s.request.Gang, &gang.Hold{
+		Reason:  scheduling.ReasonUnknown,
+		Message: "no placement was found in which the gang's pods share the NUMA zones of their nodes",
+	})
+}
+
+// explainZones adds to sentences how many nodes have zones that are too full, and speaks of all pods of a bundle.
+func (s *Session) explainZones(answer *Answer) {
+	for i := range answer.Explanations {
+		e := &answer.Explanations[i]
+		for _, each := range s.shared.bundles {
+			if !gang.Within(each.gang.Tree, each.group.Name, e.Group) {
+				continue
+			}
+			host := each.group.OnNodes().RequiredTopologyLevel
+			e.Sentence = strings.Replace(e.Sentence, "needs one "+host, "needs one NUMA zone", 1)
+			if pods := len(each.pods); pods > 1 && e.Wanted == 1 {
+				e.Sentence = strings.Replace(e.Sentence, "0 of 1 pods fit",
+					fmt.Sprintf("its %d pods do not fit together", pods), 1)
+				e.Wanted = pods
+			}
+		}
+		short := slices.IndexFunc(e.Short, func(s packing.Shortage) bool { return eligibility.IsZoneResource(s.Resource) })
+		if short < 0 {
+			continue
+		}
+		if full := s.tooFull(e.Short[short].Resource); full > 0 {
+			e.Excluded = append(e.Excluded, packing.Exclusion{Reason: eligibility.ZonesTooFull, Nodes: full})
+			e.Sentence += fmt.Sprintf("; %s excluded by %s", counted(full, "node"), eligibility.ZonesTooFull)
+		}
+	}
+	if len(answer.Explanations) > 0 {
+		answer.Message = answer.Explanations[0].Sentence
+	}
+}
+
+// tooFull counts the nodes whose zones have no room for a demand now.
+func (s *Session) tooFull(resource string) (full int) {
+	for _, node := range s.request.Nodes {
+		name := node.Node().Name
+		if s.request.View.Zones().Node(name).Enforces() && s.Trial.Cluster.Free(name, resource) == 0 &&
+			s.request.View.Zones().Node(name).Never(s.demandOf(resource)) == "" {
+			full++
+		}
+	}
+	return full
+}
+
+func (s *Session) demandOf(resource string) *zones.Demand {
+	for _, demand := range s.shared.demands(s.request) {
+		if eligibility.ZoneResource(demand) == resource {
+			return demand
+		}
+	}
+	return nil
+}
+
+func counted(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}
+
+// recount counts the pods of bundles, which to the engine are one each.
+func (s *Session) recount(answer *Answer) {
+	if len(s.shared.bundles) == 0 {
+		return
+	}
+	placed := map[string]int{}
+	for _, pod := range s.request.Gang.Pending {
+		if answer.Nodes[pod.Name] != "" {
+			placed[gang.LeafOf(pod)]++
+		}
+	}
+	standing := s.request.Gang.StandingPods()
+	for i := range answer.Groups {
+		group := &answer.Groups[i]
+		group.Placed = standing[group.Name]
+		for leaf, pods := range placed {
+			if gang.Within(s.request.Gang.Tree, group.Name, leaf) {
+				group.Placed += pods
+			}
+		}
+	}
+}

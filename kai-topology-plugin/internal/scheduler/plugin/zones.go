@@ -1,0 +1,297 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
+)
+
+// zonesResource is what agents write of the NUMA zones of nodes. Its kind is optional.
+var zonesResource = schema.GroupVersionResource{
+	Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies",
+}
+
+// zoneWatch reads the NUMA zones of nodes, once for all profiles.
+type zoneWatch struct {
+	catalogue zones.Catalogue
+	started   sync.Once
+}
+
+// watch keeps the catalogue in step with the API server. While the kind is not served, the list is tried again at
+// growing intervals, up to half a minute.
+func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kubernetes.Interface) (err error) {
+	w.started.Do(func() {
+		config = rest.CopyConfig(config)
+		config.ContentType, config.AcceptContentTypes = "", ""
+		var client dynamic.Interface
+		if client, err = dynamic.NewForConfig(config); err != nil {
+			return
+		}
+		informer := dynamicinformer.NewFilteredDynamicInformer(client, zonesResource, "", 0, cache.Indexers{}, nil).Informer()
+		err = informer.SetTransform(withoutManagedFields)
+		if err == nil {
+			err = informer.SetWatchErrorHandlerWithContext(reportUnlessUnserved)
+		}
+		if err == nil {
+			_, err = informer.AddEventHandler(w.handler())
+		}
+		var rejected cache.SharedIndexInformer
+		if err == nil {
+			rejected, err = w.rejections(kube)
+		}
+		if err != nil {
+			return
+		}
+		go informer.RunWithContext(ctx)
+		go func() {
+			if w.catalogue.Await(ctx, 0) {
+				rejected.RunWithContext(ctx)
+			}
+		}()
+	})
+	if err != nil {
+		return fmt.Errorf("watching NodeResourceTopologies: %w", err)
+	}
+	return nil
+}
+
+// rejections watches pods that have failed: kube-scheduler's own cache drops them, and does not say why.
+func (w *zoneWatch) rejections(kube kubernetes.Interface) (cache.SharedIndexInformer, error) {
+	failed := fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)).String()
+	pods := coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.FieldSelector = failed })
+	if err := pods.SetTransform(rejectionOf); err != nil {
+		return nil, err
+	}
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		if pod := object.(*corev1.Pod); eligibility.RejectedByZone(pod) {
+			w.avoid(pod)
+		}
+	}})
+	return pods, err
+}
+
+// rejectionOf is a failed pod without all that does not tell whose it is, and why it failed.
+func rejectionOf(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences,
+		},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason},
+	}, nil
+}
+
+// avoid keeps further pods of a gang or controller off a node whose kubelet has rejected one for its zones, until what
+// is known of these changes.
+func (w *zoneWatch) avoid(pod *corev1.Pod) {
+	if owner := eligibility.ZoneOwner(pod); owner != "" {
+		w.catalogue.Avoid(owner, pod.Spec.NodeName)
+	}
+	metrics.ZoneMispredicted(metrics.Rejected)
+}
+
+func withoutManagedFields(object any) (any, error) {
+	if read, ok := object.(*unstructured.Unstructured); ok {
+		read.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// reportUnlessUnserved is for errors of the watch. Most clusters do not have the kind.
+func reportUnlessUnserved(ctx context.Context, reflector *cache.Reflector, err error) {
+	if !apierrors.IsNotFound(err) {
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
+}
+
+func (w *zoneWatch) handler() cache.ResourceEventHandler {
+	set := func(object any) {
+		read, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return
+		}
+		node, err := zones.Read(read)
+		if err != nil {
+			klog.Background().Error(err, "Reading a NodeResourceTopology", "node", read.GetName())
+			w.catalogue.Remove(read.GetName())
+		} else {
+			w.catalogue.Set(node)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, object any) { set(object) },
+		DeleteFunc: func(object any) {
+			if read, ok := objectOf[*unstructured.Unstructured](object); ok {
+				w.catalogue.Remove(read.GetName())
+			}
+		},
+	}
+}
+
+// followZones compares what agents report with what was predicted, and wakes pods that wait for room in zones.
+func (p *Plugin) followZones(ctx context.Context, catalogue *zones.Catalogue) {
+	seen := 0
+	for catalogue.Await(ctx, seen) {
+		nodes, all, now := catalogue.Changes(seen)
+		seen = now
+		if all {
+			nodes = p.nodeNames()
+		}
+		for _, node := range nodes {
+			p.compareZones(catalogue, node)
+		}
+		p.wakeForZones()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(together): // Agents of many nodes write at any time.
+		}
+	}
+}
+
+// together is how long reports of agents are collected before pods are woken.
+const together = time.Second
+
+func (p *Plugin) nodeNames() (names []string) {
+	nodes, err := p.lister.Nodes.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	return names
+}
+
+// compareZones notes for pods on a node the zones that its agent reports, where others were predicted.
+func (p *Plugin) compareZones(catalogue *zones.Catalogue, name string) {
+	node := catalogue.Node(name)
+	if !node.Enforces() {
+		return
+	}
+	pods, err := p.lister.On(name)
+	if err != nil {
+		return
+	}
+	usage := node.Usage(pods, catalogue.Held)
+	for _, pod := range pods {
+		predicted, was := catalogue.Held(pod.UID)
+		observed, known := usage.HeldBy(pod.UID)
+		if !was || !known || fmt.Sprint(predicted.In(node)) == fmt.Sprint(observed.In(node)) {
+			continue
+		}
+		catalogue.Hold(name, pod.UID, observed)
+		metrics.ZoneMispredicted(metrics.OtherZone)
+	}
+}
+
+// wakeForZones has pods tried again that ask for zones and wait.
+func (p *Plugin) wakeForZones() {
+	pods, err := p.lister.Pods.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	var waiting []*corev1.Pod
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" && gang.Pending(pod) && p.name == pod.Spec.SchedulerName && zones.DemandOf(pod) != nil {
+			waiting = append(waiting, pod)
+		}
+	}
+	if len(waiting) > 0 {
+		p.gangs.RoomGrew()
+		p.effects.activate(waiting)
+	}
+}
+
+// zoneDemandKey is where the cycle of a pod holds what it asks of zones.
+const zoneDemandKey fwk.StateKey = "packtree.dev/zones"
+
+type zoneDemand struct {
+	*zones.Demand
+	owner string
+}
+
+// Clone returns the demand itself: it does not change.
+func (d zoneDemand) Clone() fwk.StateData { return d }
+
+// askZones takes note of what a pod asks of zones, and reports whether any node looks at that.
+func (p *Plugin) askZones(state fwk.CycleState, pod *corev1.Pod) bool {
+	if p.lister.Zones.Enforcing() == 0 {
+		return false
+	}
+	demand := zones.DemandOf(pod)
+	if demand != nil {
+		state.Write(zoneDemandKey, zoneDemand{demand, eligibility.ZoneOwner(pod)})
+	}
+	return demand != nil
+}
+
+// filterZones refuses a node whose kubelet would reject the pod for its NUMA zones, beside the pods that will stand
+// there.
+func (p *Plugin) filterZones(state fwk.CycleState, node fwk.NodeInfo, reserved []*corev1.Pod) *fwk.Status {
+	data, err := state.Read(zoneDemandKey)
+	if err != nil {
+		return nil
+	}
+	asked := data.(zoneDemand)
+	if why := eligibility.ZoneObjection(p.lister.Zones, asked.Demand, asked.owner, node.Node().Name); why != "" {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
+	}
+	usage := eligibility.UsageOn(p.lister.Zones, node, reserved...)
+	if usage == nil {
+		return nil
+	}
+	if _, admitted := usage.Admit(asked.Demand); !admitted {
+		return fwk.NewStatus(fwk.Unschedulable, eligibility.ZonesTooFull)
+	}
+	return nil
+}
+
+// holdZones remembers the zones that the kubelet of a node will probably give a pod.
+func (p *Plugin) holdZones(state fwk.CycleState, pod *corev1.Pod, name string) {
+	data, err := state.Read(zoneDemandKey)
+	if err != nil {
+		return
+	}
+	node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
+	if err != nil {
+		return
+	}
+	usage := eligibility.UsageOn(p.lister.Zones, node)
+	if usage == nil {
+		return
+	}
+	usage.Add(pod.UID, data.(zoneDemand).Demand, nil)
+	if held, known := usage.HeldBy(pod.UID); known {
+		p.lister.Zones.Hold(name, pod.UID, held)
+	}
+}
