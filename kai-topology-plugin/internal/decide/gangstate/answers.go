@@ -15,7 +15,9 @@ import (
 
 // answer is the last one for a gang.
 type answer struct {
-	given   *solve.Answer
+	given *solve.Answer
+	// places is set if the answer gives any pod a node. It was made into a plan then, which has its own memory.
+	places  bool
 	version Version
 	// doubted says that something changed while the answer was looked for: it is what was decided last, and no more
 	// than that.
@@ -30,15 +32,12 @@ type answer struct {
 	called bool
 }
 
-// places reports whether the answer gives any pod a node. It was made into a plan then, which has its own memory.
-func (a *answer) places() bool { return len(a.given.Nodes) > 0 }
-
 // restsOnRoom reports whether the answer may be another one where less room is kept for others.
 func (a *answer) restsOnRoom() bool { return a.given.Basis.Reserves() || !a.given.Basis.Lasts() }
 
 // asker returns the pod that the last answer was found for, if the gang waits because of it.
 func (r *record) asker() *corev1.Pod {
-	if r.last == nil || r.last.places() {
+	if r.last == nil || r.last.places {
 		return nil
 	}
 	return r.last.asked
@@ -129,7 +128,7 @@ func (r *record) repeat(version Version, pod types.UID) *solve.Answer {
 
 // holds reports whether the last answer is one for this version of the gang and gave no pod a node.
 func (r *record) holds(version Version) bool {
-	return r.last != nil && r.last.version == version && !r.last.doubted && !r.last.places()
+	return r.last != nil && r.last.version == version && !r.last.doubted && !r.last.places
 }
 
 // Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns
@@ -156,7 +155,8 @@ func (s *State) Refused(
 
 func (r *record) remember(version Version, pod *corev1.Pod, given *solve.Answer, about []*corev1.Pod) {
 	r.last = &answer{
-		given: given, version: version, asked: pod, informed: sets.New[types.UID](), about: sets.New[types.UID](),
+		given: given, places: len(given.Nodes) > 0, version: version, asked: pod,
+		informed: sets.New[types.UID](), about: sets.New[types.UID](),
 	}
 	for _, pending := range about {
 		r.last.about.Insert(pending.UID)
@@ -246,7 +246,7 @@ func (r *record) newcomer(pod types.UID) {
 // askAnew has a gang that has no place looked at again, although the nodes are as they were: its own pods are not.
 func (s *State) askAnew(e *Effects, r *record) {
 	s.edit(r)
-	if r.last != nil && r.last.places() {
+	if r.last != nil && r.last.places {
 		return // It is being placed; a node that does not take the pod as it is now will say so.
 	}
 	s.activatePending(e, r)

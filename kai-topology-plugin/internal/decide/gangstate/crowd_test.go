@@ -172,7 +172,7 @@ func TestAPodThatLeavesTooLittleWakesAGangThatItConcerns(t *testing.T) {
 			state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
 				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Least: packing.Resources{"cpu": 1}}, state.Now())
 			c.concern(state)
-			if wakes := state.PodHelps(asks, c.gone, none); wakes != c.wakes {
+			if wakes := state.podHelps(asks, c.gone, none); wakes != c.wakes {
 				t.Errorf("wakes: %v", wakes)
 			}
 		})

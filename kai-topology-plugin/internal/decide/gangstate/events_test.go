@@ -8,6 +8,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 )
 
 // The events of a test, each by a name of its own.
@@ -29,4 +30,14 @@ func (s *State) moveSeats(key gang.Key) ([]Placement, time.Time) {
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	move := s.MoveOf(podGroup)
 	return move.Seats, move.Until
+}
+
+func (s *State) nodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool {
+	key, _ := gang.KeyOf(waiting)
+	return s.NodeHelps(key, waiting, before, after)
+}
+
+func (s *State) podHelps(waiting, changed *corev1.Pod, free func(node string) packing.Resources) bool {
+	key, _ := gang.KeyOf(waiting)
+	return s.PodHelps(key, waiting, changed, free)
 }

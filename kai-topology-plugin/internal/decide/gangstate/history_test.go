@@ -126,7 +126,7 @@ func (s *scheduler) setNode(node *corev1.Node) {
 	s.objects[node.Name] = node
 	s.bettered++
 	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.nodeSeen(node) })
-	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.NodeHelps(waiting, before, node) })
+	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.nodeHelps(waiting, before, node) })
 }
 
 // cordon cordons a node, or lifts its cordon.
@@ -253,7 +253,7 @@ func (s *scheduler) unreserve(pod *member) {
 		s.enqueue(pod) // After its backoff.
 	}
 	s.hear(func(waiting *corev1.Pod) bool {
-		return waiting.UID != pod.UID && s.state.PodHelps(waiting, onNode, unknown)
+		return waiting.UID != pod.UID && s.state.podHelps(waiting, onNode, unknown)
 	})
 }
 
@@ -839,7 +839,7 @@ func (s *scheduler) bindElsewhere(pod *member) {
 		comesOff = func() Effects {
 			s.bettered++
 			effects := s.state.Unassumed(s.keyOf(pod), pod.UID, s.now)
-			s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, on, unknown) })
+			s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.podHelps(waiting, on, unknown) })
 			return effects
 		}
 	}
@@ -896,7 +896,7 @@ func (s *scheduler) deletePod(pod *member) {
 func (s *scheduler) roomLeft(gone *corev1.Pod) {
 	if gone.Spec.NodeName != "" {
 		s.bettered++
-		s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, gone, unknown) })
+		s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.podHelps(waiting, gone, unknown) })
 	}
 }
 
@@ -935,7 +935,7 @@ func (s *scheduler) loseNode(node string) {
 	}
 	before := s.objects[node]
 	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.nodeGone(node) })
-	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.NodeHelps(waiting, before, nil) })
+	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.nodeHelps(waiting, before, nil) })
 }
 
 // failBinding has the binding of a pod come to nothing, for the sake of its node or for no reason of its own.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
@@ -14,28 +15,35 @@ import (
 // Asks reports whether a pod that waits is to try again when something happens that could help: of a gang that has no
 // place only the pod does which the last answer was found for. If there is a place now, the others are called; so that
 // a gang of a thousand pods that waits is one pod that wakes up.
-func (s *State) Asks(waiting *corev1.Pod) bool {
+func (s *State) Asks(key gang.Key, waiting *corev1.Pod) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.asks(waiting)
+	return s.known(key).asks(waiting.UID)
 }
 
-func (s *State) asks(waiting *corev1.Pod) bool {
-	key, _ := gang.KeyOf(waiting)
-	asker := s.known(key).asker()
-	return asker == nil || asker.UID == waiting.UID
+// LooksAtPods reports whether a gang may get another answer because of pods that come or change: the last one rests on
+// more than nodes and what is used of them.
+func (s *State) LooksAtPods(key gang.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r := s.known(key)
+	return r.last == nil || !r.last.given.Basis.Lasts()
+}
+
+func (r *record) asks(waiting types.UID) bool {
+	asker := r.asker()
+	return asker == nil || asker.UID == waiting
 }
 
 // NodeHelps reports whether a node may take a pod that waits, now that it came or changed, which it did not take
 // before; or others may, now that it is gone. Before is nil for a node that is new, after for one that is gone, and
 // both are if nobody knows.
-func (s *State) NodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool {
+func (s *State) NodeHelps(key gang.Key, waiting *corev1.Pod, before, after *corev1.Node) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	key, _ := gang.KeyOf(waiting)
 	r := s.known(key)
 	switch {
-	case !s.asks(waiting):
+	case !r.asks(waiting.UID):
 		return false
 	case after == nil:
 		// Pods may be level then that were not before.
@@ -52,21 +60,18 @@ func (s *State) NodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool 
 
 // PodHelps reports whether a pod that is deleted, or asks for less, may have made room for one that waits. Without a
 // node, and promised none, it had taken nothing. Free returns what a node has by now, nil if that is not known.
-func (s *State) PodHelps(waiting, changed *corev1.Pod, free func(node string) packing.Resources) bool {
+func (s *State) PodHelps(key gang.Key, waiting, changed *corev1.Pod, free func(node string) packing.Resources) bool {
 	if changed == nil || changed.UID == waiting.UID {
 		return true
 	}
-	node := changed.Spec.NodeName
-	if node == "" {
-		return changed.Status.NominatedNodeName != "" && s.Asks(waiting)
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	key, _ := gang.KeyOf(waiting)
-	r := s.known(key)
+	r, node := s.known(key), changed.Spec.NodeName
 	switch {
-	case !s.asks(waiting):
+	case !r.asks(waiting.UID):
 		return false
+	case node == "":
+		return changed.Status.NominatedNodeName != ""
 	case r.asker() == nil:
 		return true
 	}

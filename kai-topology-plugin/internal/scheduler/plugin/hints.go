@@ -16,19 +16,36 @@ import (
 
 // EventsToRegister names what can make room for a pod that we turned down. PodGroups, Topologies and new pods of a gang
 // are not among them: they wake their gang themselves, see watch.
-func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	node := fwk.Add | fwk.Delete | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
-	pod := fwk.Delete | fwk.UpdatePodScaleDown
-	return append(p.hints.ruleEvents(),
-		hintOn(fwk.Node, node, p.hints.nodeHelps),
-		hintOn(fwk.Pod, pod, p.hints.podHelps),
-	), nil
+func (p *Plugin) EventsToRegister(context.Context) (registered []fwk.ClusterEventWithHint, _ error) {
+	for _, hint := range p.hints.all() {
+		ask := func(_ klog.Logger, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+			pod = p.hints.grouped(pod)
+			if helps, err := hint.helps(keyOf(pod), pod, before, after); helps || err != nil {
+				return fwk.Queue, err
+			}
+			return fwk.QueueSkip, nil
+		}
+		registered = append(registered, fwk.ClusterEventWithHint{Event: hint.event, QueueingHintFn: ask})
+	}
+	return registered, nil
 }
 
-func hintOn(resource fwk.EventResource, changes fwk.ActionType, hint fwk.QueueingHintFn) fwk.ClusterEventWithHint {
-	return fwk.ClusterEventWithHint{
-		Event: fwk.ClusterEvent{Resource: resource, ActionType: changes}, QueueingHintFn: hint,
-	}
+// hint says whether an event of some kind may help a pod that waits. The key of a pod without a gang has no name.
+type hint struct {
+	event fwk.ClusterEvent
+	helps helps
+}
+
+type helps func(key gang.Key, waiting *corev1.Pod, before, after any) (bool, error)
+
+func hintOn(resource fwk.EventResource, changes fwk.ActionType, helps helps) hint {
+	return hint{fwk.ClusterEvent{Resource: resource, ActionType: changes}, helps}
+}
+
+func (h *queueingHints) all() []hint {
+	node := fwk.Add | fwk.Delete | fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	pod := fwk.Delete | fwk.UpdatePodScaleDown
+	return append(h.onRules(), hintOn(fwk.Node, node, h.nodeHelps), hintOn(fwk.Pod, pod, h.podHelps))
 }
 
 // queueingHints say whether an event can help a pod that waits; of nodes and of room gangstate knows it.
@@ -54,28 +71,21 @@ func (h *queueingHints) grouped(waiting *corev1.Pod) *corev1.Pod {
 	return h.lister.Latest(waiting)
 }
 
-func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+func (h *queueingHints) nodeHelps(key gang.Key, waiting *corev1.Pod, before, after any) (bool, error) {
 	old, _ := before.(*corev1.Node)
 	node, _ := after.(*corev1.Node)
-	return hint(h.gangs.NodeHelps(h.grouped(waiting), old, node)), nil
+	return h.gangs.NodeHelps(key, waiting, old, node), nil
 }
 
-func (h *queueingHints) podHelps(_ klog.Logger, waiting *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
+func (h *queueingHints) podHelps(key gang.Key, waiting *corev1.Pod, before, after any) (bool, error) {
 	pod, ok := before.(*corev1.Pod)
 	if !ok {
 		pod, _ = after.(*corev1.Pod)
 	}
-	return hint(h.gangs.PodHelps(h.grouped(waiting), pod, func(node string) packing.Resources {
+	return h.gangs.PodHelps(key, waiting, pod, func(node string) packing.Resources {
 		if h.freed.by != pod {
 			h.freed = freed{pod, h.lister.Free(node)}
 		}
 		return h.freed.free
-	})), nil
-}
-
-func hint(helps bool) fwk.QueueingHint {
-	if helps {
-		return fwk.Queue
-	}
-	return fwk.QueueSkip
+	}), nil
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 )
@@ -51,18 +50,18 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 	onNode.Spec.NodeName = "n0"
 	promised := newPod("", "promised")
 	promised.Status.NominatedNodeName = "n0"
-	pod := func(before any) func(*corev1.Pod) (fwk.QueueingHint, error) {
-		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
-			return bench.plugin.hints.podHelps(klog.Background(), waiting, before, nil)
+	pod := func(before any) func(*corev1.Pod) (bool, error) {
+		return func(waiting *corev1.Pod) (bool, error) {
+			return bench.plugin.hints.podHelps(keyOf(waiting), waiting, before, nil)
 		}
 	}
-	node := func(before, after any) func(*corev1.Pod) (fwk.QueueingHint, error) {
-		return func(waiting *corev1.Pod) (fwk.QueueingHint, error) {
-			return bench.plugin.hints.nodeHelps(klog.Background(), waiting, before, after)
+	node := func(before, after any) func(*corev1.Pod) (bool, error) {
+		return func(waiting *corev1.Pod) (bool, error) {
+			return bench.plugin.hints.nodeHelps(keyOf(waiting), waiting, before, after)
 		}
 	}
 	for name, test := range map[string]struct {
-		event func(*corev1.Pod) (fwk.QueueingHint, error)
+		event func(*corev1.Pod) (bool, error)
 		wakes bool
 	}{
 		"a node comes":                           {node(nil, changed()), true},
@@ -83,12 +82,11 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 		"the cache lost sight of what it was of": {node(nil, "lost"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hint, err := test.event(asker)
-			if err != nil || hint != map[bool]fwk.QueueingHint{true: fwk.Queue, false: fwk.QueueSkip}[test.wakes] {
-				t.Errorf("the pod that asks: %v, %v", hint, err)
+			if wakes, err := test.event(asker); err != nil || wakes != test.wakes {
+				t.Errorf("the pod that asks: %v, %v", wakes, err)
 			}
-			if hint, err := test.event(sibling); err != nil || hint != fwk.QueueSkip {
-				t.Errorf("its sibling: %v, %v", hint, err)
+			if wakes, err := test.event(sibling); err != nil || wakes {
+				t.Errorf("its sibling: %v, %v", wakes, err)
 			}
 		})
 	}
@@ -96,7 +94,7 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 
 // One pod has left a node with one CPU; what stays there leaves too little for a pod of the gang, or just enough.
 func TestAPodThatLeavesWakesOnlyGangsThatFitThere(t *testing.T) {
-	for stays, wakes := range map[string]fwk.QueueingHint{"100m": fwk.QueueSkip, "0": fwk.Queue} {
+	for stays, wakes := range map[string]bool{"100m": false, "0": true} {
 		other, asker := newPod("", "other"), newPod("gang", "asker")
 		other.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(stays)
 		other.Spec.NodeName = "n0"
@@ -109,8 +107,8 @@ func TestAPodThatLeavesWakesOnlyGangsThatFitThere(t *testing.T) {
 		gone := newPod("", "gone")
 		gone.Spec.NodeName = "n0"
 		for range 2 {
-			if hint, err := bench.plugin.hints.podHelps(klog.Background(), asker, gone, nil); err != nil || hint != wakes {
-				t.Errorf("%s stays: %v, %v", stays, hint, err)
+			if helps, err := bench.plugin.hints.podHelps(keyOf(asker), asker, gone, nil); err != nil || helps != wakes {
+				t.Errorf("%s stays: %v, %v", stays, helps, err)
 			}
 		}
 	}

@@ -25,6 +25,7 @@
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
 //	hints.go       which events let a gang that does not fit try again
+//	queue.go       the queue passes over gangs that an event does not help
 package plugin
 
 import (
@@ -37,6 +38,7 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
+	backend "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/utils/clock"
 
@@ -96,8 +98,11 @@ var (
 
 // Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if
 // another one is the leader: up to then it writes nothing. Marks reports whether a pod of a gang that does not fit is
-// to be marked unschedulable.
-func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool) {
+// to be marked unschedulable, and queue returns what takes the place of kube-scheduler's queue.
+func Factory(leading <-chan struct{}) (
+	factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool,
+	queue func(backend.SchedulingQueue) backend.SchedulingQueue,
+) {
 	shared := &profiles{}
 	factory = func(ctx context.Context, configured runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		arguments, err := argumentsOf(configured)
@@ -123,7 +128,7 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		shared.name(arguments.shapes)
 		return made, nil
 	}
-	return factory, shared.mark
+	return factory, shared.mark, shared.queue
 }
 
 // clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
@@ -148,7 +153,6 @@ func newPluginAmong(
 	if err != nil {
 		return nil, err
 	}
-	all.add(filters.ProfileName())
 	core := handle.SharedInformerFactory().Core().V1()
 	pods := core.Pods().Informer()
 	if err := ganglister.Index(pods); err != nil {
@@ -164,13 +168,15 @@ func newPluginAmong(
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
 		Zones: &all.zones.catalogue, Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
 	}
+	hints := &queueingHints{lister: lister, gangs: gangs, view: view}
+	all.add(filters.ProfileName(), hints.all())
 	plugin := &Plugin{
 		handle:   handle,
 		profiles: all,
 		name:     filters.ProfileName(),
 		lister:   lister,
 		reader:   newReader(handle, lister, gangs, view),
-		hints:    &queueingHints{lister: lister, gangs: gangs, view: view},
+		hints:    hints,
 		effects: &executor{
 			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{},
 			announcer: gangevents.New(handle.EventRecorder()),

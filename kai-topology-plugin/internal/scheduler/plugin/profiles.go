@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -24,9 +25,9 @@ type profiles struct {
 
 // agreement is what is the same to all profiles. It is not changed any more.
 type agreement struct {
-	// names are those of the profiles. Pods that name one of them are placed here; those of other schedulers are not
-	// waited for.
-	names     sets.Set[string]
+	// hints say which events may help a pod of a gang, by the name of each profile. Pods that name one of them are placed
+	// here; those of other schedulers are not waited for.
+	hints     map[string][]hint
 	podGroups schedulinglisters.PodGroupLister
 	// shapes are those that the arguments of any profile name.
 	shapes []capacity.Shape
@@ -36,22 +37,25 @@ func (p *profiles) now() agreement {
 	if agreed := p.agreed.Load(); agreed != nil {
 		return *agreed
 	}
-	return agreement{}
+	return agreement{hints: map[string][]hint{}}
 }
 
 // agree changes what profiles agree on, in a copy of it.
 func (p *profiles) agree(change func(*agreement)) {
 	next := p.now()
-	next.names, next.shapes = next.names.Clone(), slices.Clip(next.shapes)
+	next.hints, next.shapes = maps.Clone(next.hints), slices.Clip(next.shapes)
 	change(&next)
 	p.agreed.Store(&next)
 }
 
-func (p *profiles) add(name string) {
-	p.agree(func(agreed *agreement) { agreed.names.Insert(name) })
+func (p *profiles) add(name string, hints []hint) {
+	p.agree(func(agreed *agreement) { agreed.hints[name] = hints })
 }
 
-func (p *profiles) have(scheduler string) bool { return p.now().names.Has(scheduler) }
+func (p *profiles) have(scheduler string) bool {
+	_, have := p.now().hints[scheduler]
+	return have
+}
 
 // name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
 func (p *profiles) name(shapes []capacity.Shape) {
@@ -83,7 +87,7 @@ func (p *profiles) mark(pod *corev1.Pod) bool {
 // speaksFor reports whether it is for the profile of the given name to report on a gang: of those that its pods name it
 // is the first, or the first of all if they name none.
 func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
-	all, named := p.now().names, sets.New[string]()
+	all, named := sets.KeySet(p.now().hints), sets.New[string]()
 	for _, pod := range pods {
 		if all.Has(pod.Spec.SchedulerName) {
 			named.Insert(pod.Spec.SchedulerName)

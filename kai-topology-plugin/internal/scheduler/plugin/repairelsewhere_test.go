@@ -23,7 +23,7 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 	theirs, alike := newPod("moved", "moved-0"), newPod("ahead", "ahead-0")
 	theirs.Spec.SchedulerName, alike.Spec.SchedulerName = "another", "another"
 	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("own", "own-0")}, moved, ahead, own)
-	bench.plugin.profiles.add("another")
+	bench.plugin.profiles.add("another", nil)
 	found, err := bench.plugin.mender.seatsOfOtherMoves()
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v: seats of %d gangs, want those of the one that another profile moves", err, len(found))

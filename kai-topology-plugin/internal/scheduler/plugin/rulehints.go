@@ -3,18 +3,18 @@ package plugin
 import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// ruleEvents name what else can open nodes to pods that have rules: other pods to be near or to be level with,
+// onRules are hints on what else can open nodes to pods that have rules: other pods to be near or to be level with,
 // volumes, and devices. We turn down the pods of a gang in the name of all filters, so that the events of those do
 // not wake them.
-func (h *queueingHints) ruleEvents() []fwk.ClusterEventWithHint {
+func (h *queueingHints) onRules() []hint {
 	changed := fwk.Add | fwk.Update
-	events := []fwk.ClusterEventWithHint{
+	hints := []hint{
 		hintOn(fwk.Pod, fwk.Add|fwk.UpdatePodLabel, h.neighbourHelps),
 		hintOn(fwk.ResourceClaim, fwk.Update|fwk.Delete, h.deviceClaimHelps),
 		hintOn(fwk.DeviceClass, changed, h.deviceClassHelps),
@@ -24,23 +24,23 @@ func (h *queueingHints) ruleEvents() []fwk.ClusterEventWithHint {
 		fwk.PersistentVolume, fwk.PersistentVolumeClaim, fwk.StorageClass, fwk.CSINode, fwk.CSIStorageCapacity,
 		fwk.ResourceSlice,
 	} {
-		events = append(events, hintOn(resource, changed, h.suppliesHelp))
+		hints = append(hints, hintOn(resource, changed, h.suppliesHelp))
 	}
-	return events
+	return hints
 }
 
 // helpsAny asks the pod that asks for its gang on behalf of all: each may have rules that the others have not.
 func (h *queueingHints) helpsAny(
-	asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
-) (fwk.QueueingHint, error) {
-	if !h.gangs.Asks(h.grouped(asker)) {
-		return fwk.QueueSkip, nil
+	key gang.Key, asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
+) (bool, error) {
+	if !h.gangs.Asks(key, asker) {
+		return false, nil
 	}
 	waiting := []*corev1.Pod{asker}
-	if key, member := h.lister.KeyOf(asker); member {
+	if key.Name != "" {
 		members, err := h.lister.Shown(key)
 		if err != nil {
-			return fwk.Queue, err
+			return true, err
 		}
 		waiting = members
 	}
@@ -49,15 +49,18 @@ func (h *queueingHints) helpsAny(
 			continue
 		}
 		if helped, err := helps(pod); helped || err != nil {
-			return fwk.Queue, err
+			return true, err
 		}
 	}
-	return fwk.QueueSkip, nil
+	return false, nil
 }
 
 // neighbourHelps is for a pod that has appeared on a node, or has other labels.
-func (h *queueingHints) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
-	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+func (h *queueingHints) neighbourHelps(key gang.Key, asker *corev1.Pod, before, after any) (bool, error) {
+	if !h.gangs.LooksAtPods(key) {
+		return false, nil
+	}
+	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
 		for _, object := range []any{before, after} {
 			pod, ok := object.(*corev1.Pod)
 			if !ok || pod.Spec.NodeName == "" {
@@ -72,16 +75,16 @@ func (h *queueingHints) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before,
 }
 
 // suppliesHelp is for anything that volumes or devices come from.
-func (h *queueingHints) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+func (h *queueingHints) suppliesHelp(key gang.Key, asker *corev1.Pod, _, _ any) (bool, error) {
+	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
 		return h.view.Resources().Supplied(waiting), nil
 	})
 }
 
 // deviceClassHelps is for a class of devices. It may provide a resource that no node has.
-func (h *queueingHints) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
+func (h *queueingHints) deviceClassHelps(key gang.Key, asker *corev1.Pod, _, _ any) (bool, error) {
 	resources := h.view.Resources()
-	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
 		_, unprovided := resources.ByDevices(waiting)
 		return resources.Supplied(waiting) || len(unprovided) > 0, nil
 	})
@@ -89,13 +92,11 @@ func (h *queueingHints) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ 
 
 // deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time
 // that somebody begins to use them, which helps nobody else.
-func (h *queueingHints) deviceClaimHelps(
-	_ klog.Logger, asker *corev1.Pod, before, after any,
-) (fwk.QueueingHint, error) {
+func (h *queueingHints) deviceClaimHelps(key gang.Key, asker *corev1.Pod, before, after any) (bool, error) {
 	old, _ := before.(*resourcev1.ResourceClaim)
 	claim, exists := after.(*resourcev1.ResourceClaim)
 	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
-	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
 		provided, _ := h.view.Resources().ByDevices(waiting)
 		claims := len(waiting.Spec.ResourceClaims) > 0 || len(provided) > 0
 		return claims && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil

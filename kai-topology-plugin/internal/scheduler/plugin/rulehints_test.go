@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
 )
@@ -36,29 +35,28 @@ func TestWhichNeighboursAndSuppliesWakeAGang(t *testing.T) {
 		}
 		return made
 	}
-	plugin := bench.plugin
+	hints := bench.plugin.hints
 	for name, test := range map[string]struct {
-		hint          fwk.QueueingHintFn
+		helps         helps
 		before, after any
-		want          fwk.QueueingHint
+		want          bool
 	}{
-		"a neighbour that the rules speak of": {plugin.hints.neighbourHelps, nil, neighbour("db", "n0"), fwk.Queue},
-		"another neighbour": {plugin.hints.neighbourHelps, nil, neighbour("web", "n0"),
-			fwk.QueueSkip},
-		"a neighbour without a node": {plugin.hints.neighbourHelps, nil, neighbour("db", ""), fwk.QueueSkip},
-		"a device claim of its own": {plugin.hints.deviceClaimHelps, claim("own", false), claim("own", true),
-			fwk.Queue},
-		"a device claim that others begin to use": {plugin.hints.deviceClaimHelps, claim("other", false),
-			claim("other", true), fwk.QueueSkip},
-		"a device claim that gives its device back": {plugin.hints.deviceClaimHelps, claim("other", true),
-			claim("other", false), fwk.Queue},
-		"a deleted device claim": {plugin.hints.deviceClaimHelps, claim("other", true), nil, fwk.Queue},
-		"new devices":            {plugin.hints.suppliesHelp, nil, &resourcev1.ResourceSlice{}, fwk.Queue},
+		"a neighbour that the rules speak of": {hints.neighbourHelps, nil, neighbour("db", "n0"), true},
+		"another neighbour":                   {hints.neighbourHelps, nil, neighbour("web", "n0"), false},
+		"a neighbour without a node":          {hints.neighbourHelps, nil, neighbour("db", ""), false},
+		"a device claim of its own":           {hints.deviceClaimHelps, claim("own", false), claim("own", true), true},
+		"a device claim that others begin to use": {
+			hints.deviceClaimHelps, claim("other", false), claim("other", true), false,
+		},
+		"a device claim that gives its device back": {
+			hints.deviceClaimHelps, claim("other", true), claim("other", false), true,
+		},
+		"a deleted device claim": {hints.deviceClaimHelps, claim("other", true), nil, true},
+		"new devices":            {hints.suppliesHelp, nil, &resourcev1.ResourceSlice{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for pod, want := range map[*corev1.Pod]fwk.QueueingHint{asker: test.want, sibling: fwk.QueueSkip} {
-				got, err := test.hint(klog.Background(), pod, test.before, test.after)
-				if err != nil || got != want {
+			for pod, want := range map[*corev1.Pod]bool{asker: test.want, sibling: false} {
+				if got, err := test.helps(keyOf(pod), pod, test.before, test.after); err != nil || got != want {
 					t.Errorf("pod %s: %v, want %v: %v", pod.Name, got, want, err)
 				}
 			}

@@ -181,6 +181,7 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
+	shared := &profiles{}
 	made := &rig{kube: fake.NewSimpleClientset(), packtree: packtreefake.NewSimpleClientset()}
 	made.kube.PrependReactor("create", "pods", made.bind)
 	for _, node := range newNodes(nodeCount) {
@@ -194,7 +195,7 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 		scheduler.WithProfiles(profileWithPlugin(t)),
 		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{
 			Name: func(ctx context.Context, _ kruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-				return newPlugin(ctx, handle, made.packtree, make(chan struct{}))
+				return newPluginAmong(ctx, shared, handle, made.packtree, make(chan struct{}))
 			},
 		}))
 	running, err := scheduler.New(ctx, made.kube, factory, nil,
@@ -202,6 +203,7 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	running.SchedulingQueue = shared.queue(running.SchedulingQueue)
 	start(ctx, t, factory, running)
 	return made
 }

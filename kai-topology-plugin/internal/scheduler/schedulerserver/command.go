@@ -118,12 +118,13 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 		opts.Metrics = nil
 	}
 	leading := make(chan struct{})
-	factory, marks := plugin.Factory(leading)
+	factory, marks, queue := plugin.Factory(leading)
 	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(plugin.Name, factory))
 	remove()
 	if err != nil {
 		return err
 	}
+	scheduler.SchedulingQueue = queue(scheduler.SchedulingQueue)
 	announceFirstPod(scheduler, leading)
 	conditions := gangfailures.NewConditions(config.Client, config.InformerFactory.Core().V1().Pods().Lister())
 	go conditions.Run(ctx)

@@ -1,0 +1,64 @@
+package plugin
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	backend "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// filtered is a queue that notes which pods it is to look at.
+type filtered struct {
+	backend.SchedulingQueue
+	looksAt backend.PreEnqueueCheck
+}
+
+func (f *filtered) MoveAllToActiveOrBackoffQueue(
+	_ klog.Logger, _ fwk.ClusterEvent, _, _ any, looksAt backend.PreEnqueueCheck,
+) {
+	f.looksAt = looksAt
+}
+
+func TestTheQueuePassesOverGangsThatAnEventDoesNotHelp(t *testing.T) {
+	asker, sibling := newPod("gang", "asker"), newPod("gang", "sibling")
+	plain, foreign := newPod("", "plain"), newPod("gang", "foreign")
+	foreign.Spec.SchedulerName = "another"
+	bench := newBench(t, newNodes(1), []*corev1.Pod{asker, sibling, plain}, podGroup("gang", 2))
+	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
+		t.Fatalf("the gang fits: %v", status)
+	}
+	on := newPod("", "on")
+	on.Spec.NodeName = "n0"
+	node := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeAllocatable}
+	claim := fwk.ClusterEvent{Resource: fwk.PersistentVolumeClaim, ActionType: fwk.Delete}
+	none := func(*corev1.Pod) bool { return false }
+	for name, test := range map[string]struct {
+		event         fwk.ClusterEvent
+		before, after any
+		concerns      backend.PreEnqueueCheck
+		want          []*corev1.Pod
+	}{
+		"a pod leaves":     {framework.EventAssignedPodDelete, on, nil, nil, []*corev1.Pod{asker, plain, foreign}},
+		"a pod comes":      {framework.EventAssignedPodAdd, nil, on, nil, []*corev1.Pod{plain, foreign}},
+		"a node shrinks":   {node, changed(), changed(withCPU("500m")), nil, []*corev1.Pod{plain, foreign}},
+		"a node grows":     {node, changed(), changed(withCPU("2")), nil, []*corev1.Pod{asker, plain, foreign}},
+		"a pod changes":    {framework.EventAssignedPodUpdate, on, on, nil, []*corev1.Pod{plain, foreign}},
+		"nobody may go":    {node, changed(), changed(withCPU("2")), none, nil},
+		"we have no hints": {claim, nil, nil, nil, []*corev1.Pod{asker, sibling, plain, foreign}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := &filtered{}
+			bench.plugin.profiles.queue(inner).MoveAllToActiveOrBackoffQueue(klog.Background(), test.event,
+				test.before, test.after, test.concerns)
+			for _, pod := range []*corev1.Pod{asker, sibling, plain, foreign} {
+				if looks := inner.looksAt(pod); looks != slices.Contains(test.want, pod) {
+					t.Errorf("%s is looked at: %v", pod.Name, looks)
+				}
+			}
+		})
+	}
+}
