@@ -29,13 +29,14 @@ func (p *profiles) queue(of backend.SchedulingQueue) backend.SchedulingQueue {
 func (q *gangQueue) MoveAllToActiveOrBackoffQueue(
 	logger klog.Logger, event fwk.ClusterEvent, before, after any, concerns backend.PreEnqueueCheck,
 ) {
+	if event == framework.EventAssignedPodUpdate {
+		return // By such an update, as each of its status is, a pod on a node does nothing for others.
+	}
 	ours := q.profiles.hintsOn(event)
-	// What a pod on a node can do for others we have hints on.
-	orElse := event.Resource != framework.EventAssignedPodUpdate.Resource
 	q.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, before, after, func(pod *corev1.Pod) bool {
 		if key, member := gang.KeyOf(pod); member {
 			for _, profile := range ours {
-				if profile.name == pod.Spec.SchedulerName && !mayHelp(profile.hints, key, pod, before, after, orElse) {
+				if profile.name == pod.Spec.SchedulerName && !mayHelp(profile.hints, key, pod, before, after) {
 					return false
 				}
 			}
@@ -44,14 +45,14 @@ func (q *gangQueue) MoveAllToActiveOrBackoffQueue(
 	})
 }
 
-// mayHelp reports whether any hint says that an event may help a pod of a gang, orElse if there is no hint.
-func mayHelp(hints []hint, key gang.Key, pod *corev1.Pod, before, after any, orElse bool) bool {
+// mayHelp reports whether any hint says that an event may help a pod of a gang. It may if there is no hint.
+func mayHelp(hints []hint, key gang.Key, pod *corev1.Pod, before, after any) bool {
 	for _, hint := range hints {
 		if helps, err := hint.helps(key, pod, before, after); helps || err != nil {
 			return true
 		}
 	}
-	return len(hints) == 0 && orElse
+	return len(hints) == 0
 }
 
 // profileHints are the hints of a profile.
