@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write testdata/messages anew")
 // TestMessages compares the texts of a program for its users with a golden file, so that they can be read together.
 // Each line is a string of at least three words: of a condition, an event, a refusal, an error, a flag or a log.
 func TestMessages(t *testing.T) {
-	for _, module := range []string{"dynamo-operator", "grove-operator"} {
+	for _, module := range []string{"dynamo-operator", "grove-operator", "podgrouper"} {
 		t.Run(module, func(t *testing.T) {
 			found := map[string]bool{}
 			root := filepath.Join("..", "..", module)

@@ -57,7 +57,7 @@ func (r *leftoverReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	case err != nil:
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	log.FromContext(ctx).Info("removed PodGroup that nobody needs", "PodGroup", request.String())
+	log.FromContext(ctx).Info("removed PodGroup without workload and pods", "PodGroup", request.String())
 	return reconcile.Result{}, nil
 }
 

@@ -119,7 +119,7 @@ func (k *podGroups) write(
 	case len(decision.Fatal) > 0:
 		return k.unfit(ctx, live, wrong, witness)
 	case live != nil && !podgroups.MadeHere(live):
-		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is",
+		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s exists and is not managed by podgrouper: it is kept",
 			live.Name))
 		return kept{podGroup: live, wrong: wrong}, nil
 	case live != nil && podgroups.Inherited(live, decision.PodGroup):
@@ -243,10 +243,10 @@ func (k *podGroups) withdraw(ctx context.Context, applied *scheduling.PodGroup) 
 	nothing.SetName(applied.Name)
 	nothing.SetUID(applied.UID)
 	if err := k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), k.writer.FieldOwner); err != nil {
-		return fmt.Errorf("leaving PodGroup to whoever made it: %w", err)
+		return fmt.Errorf("leaving PodGroup of another manager: %w", err)
 	}
 	return apierrors.NewConflict(scheduling.GroupVersion.WithResource("podgroups").GroupResource(), applied.Name,
-		errors.New("somebody else has made it"))
+		errors.New("it was created by another client"))
 }
 
 // clear repairs the tree of groups if others have written to it: applying does not remove their groups, and is refused

@@ -117,7 +117,7 @@ var _ = Describe("A PodGroup that somebody else makes just before", func() {
 				Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
 		})
 		create(ctx, newPodGang("gang", ""))
-		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("made by somebody else")))
+		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("is not managed by podgrouper")))
 		Expect(podGroup(ctx, "gang")()).To(
 			And(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))})),
 				HaveField("OwnerReferences", BeEmpty())))
@@ -134,7 +134,7 @@ var _ = Describe("A PodGroup that somebody else makes just before", func() {
 				Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
 		})
 		patch(ctx, gang, `{"spec":{"podgroups":[{"name":"more","minReplicas":3,"podReferences":[]}]}}`)
-		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("made by somebody else")))
+		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("is not managed by podgrouper")))
 		Expect(podGroup(ctx, "gang")()).To(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))})))
 	})
 })

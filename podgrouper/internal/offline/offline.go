@@ -135,7 +135,7 @@ func (in *input) workloadOfPod(i int) (grouping.Workload, bool) {
 	if chosen.Owner.GetName() == "" {
 		in.find([]manifests.Finding{
 			document.Finding("metadata.name",
-				"Required value: the PodGroup of a pod that nobody owns is named after it"),
+				"Required value: the PodGroup of a pod without an owner is named after the pod"),
 		})
 		return grouping.Workload{}, false
 	}

@@ -24,9 +24,9 @@ const otherKinds = "*"
 // BindFlags adds the flags that set the defaults.
 func (d *Defaults) BindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&d.Queue, "default-queue", "",
-		"queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
+		"queue of PodGroups of workloads that name none; KAI's scheduler places nothing without a queue")
 	flags.StringToStringVar(&d.PriorityClasses, "default-priority-classes", nil,
-		"priority classes of PodGroups whose workloads name none, by the owner's kind, as in "+
+		"priority classes of PodGroups of workloads that name none, by the owner's kind, as in "+
 			"Deployment=inference,*=train")
 }
 
