@@ -27,6 +27,9 @@ const viewerRole = "packtree-viewer"
 // pageSize is how many objects are listed at once: 20,000 pods in one answer would block the API server.
 const pageSize = 500
 
+// zonesVersion is that of NodeResourceTopologies.
+var zonesVersion = schema.GroupVersion{Group: "topology.node.k8s.io", Version: "v1alpha2"}
+
 // kind is one of the kinds in a bundle.
 type kind struct {
 	resource schema.GroupVersionResource
@@ -34,6 +37,8 @@ type kind struct {
 	selector string
 	// needed kinds are indispensable: without them there is no bundle.
 	needed bool
+	// foreign kinds are not Packtree's: a cluster that does not serve them lacks nothing.
+	foreign bool
 	// reduce returns the part of an object that goes into a bundle; nil if the object is left out.
 	reduce func(*unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
@@ -42,6 +47,7 @@ type kind struct {
 var kinds = []kind{
 	{resource: kai.GroupVersion.WithResource("topologies"), reduce: of(reduceTopology)},
 	{resource: corev1.SchemeGroupVersion.WithResource("nodes"), needed: true, reduce: of(reduceNode)},
+	{resource: zonesVersion.WithResource("noderesourcetopologies"), foreign: true, reduce: of(reduceZones)},
 	{resource: dynamo.GroupVersion.WithResource("dynamographdeployments"), reduce: of(reduceWorkload)},
 	{resource: grove.GroupVersion.WithResource("podcliquesets"), reduce: of(reduceWorkload)},
 	{resource: grovescheduler.GroupVersion.WithResource("podgangs"), reduce: of(reduceWorkload)},
@@ -92,6 +98,7 @@ func collect(ctx context.Context, client dynamic.Interface) (*bundle, error) {
 				kind.resource.Resource, err, viewerRole)
 		case kind.needed:
 			return nil, fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
+		case apierrors.IsNotFound(err) && kind.foreign:
 		case apierrors.IsNotFound(err):
 			collected.note("the cluster serves no %s: is the CustomResourceDefinition installed?",
 				kind.resource.GroupResource())

@@ -38,24 +38,30 @@ func clusterWithout(resource string, failure error) *fake.FakeDynamicClient {
 }
 
 func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
-	gangs := schema.GroupResource{Group: "scheduling.run.ai", Resource: "podgroups"}
+	gangs, zones := schema.GroupResource{Group: "scheduling.run.ai", Resource: "podgroups"},
+		zonesVersion.WithResource("noderesourcetopologies").GroupResource()
 	for name, test := range map[string]struct {
 		failure error
+		of      schema.GroupResource
 		note    string
 	}{
-		"not installed": {apierrors.NewNotFound(gangs, ""),
+		"not installed": {apierrors.NewNotFound(gangs, ""), gangs,
 			"the cluster serves no podgroups.scheduling.run.ai: is the CustomResourceDefinition installed?"},
-		"not allowed": {apierrors.NewForbidden(gangs, "", nil),
+		"not allowed": {apierrors.NewForbidden(gangs, "", nil), gangs,
 			"podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it"},
-		"broken": {errors.New("no etcd"),
+		"broken": {errors.New("no etcd"), gangs,
 			"podgroups.scheduling.run.ai are left out, since they cannot be listed: no etcd"},
+		"not installed, and not ours": {apierrors.NewNotFound(zones, ""), zones, ""},
+		"not ours, and not allowed": {apierrors.NewForbidden(zones, "", nil), zones,
+			"noderesourcetopologies.topology.node.k8s.io are left out, since you may not list them: ClusterRole " +
+				"packtree-viewer allows it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			collected, err := collect(t.Context(), clusterWithout("podgroups", test.failure))
+			collected, err := collect(t.Context(), clusterWithout(test.of.Resource, test.failure))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{test.note}, collected.notes); diff != "" {
+			if diff := cmp.Diff(test.note, strings.Join(collected.notes, "\n")); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 			if len(collected.objects) != len(kinds)-1 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
@@ -64,6 +65,43 @@ func reduceNode(node *corev1.Node) *corev1.Node {
 
 func reduceTopology(topology *kai.Topology) *kai.Topology {
 	return &kai.Topology{TypeMeta: topology.TypeMeta, ObjectMeta: identity(&topology.ObjectMeta), Spec: topology.Spec}
+}
+
+// zonesOfNode is what the scheduler reads of a NodeResourceTopology.
+type zonesOfNode struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	TopologyPolicies  []string        `json:"topologyPolicies,omitempty"`
+	Attributes        []zoneAttribute `json:"attributes,omitempty"`
+	Zones             []zone          `json:"zones,omitempty"`
+}
+
+type zoneAttribute struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type zone struct {
+	Name      string         `json:"name"`
+	Type      string         `json:"type"`
+	Resources []zoneResource `json:"resources,omitempty"`
+}
+
+type zoneResource struct {
+	Name        string             `json:"name"`
+	Capacity    *resource.Quantity `json:"capacity,omitempty"`
+	Allocatable *resource.Quantity `json:"allocatable,omitempty"`
+	Available   *resource.Quantity `json:"available,omitempty"`
+}
+
+// reduceZones keeps the attributes that say by which rule the kubelet takes pods: agents may write others.
+func reduceZones(zones *zonesOfNode) *zonesOfNode {
+	kept := *zones
+	kept.ObjectMeta = identity(&zones.ObjectMeta)
+	kept.Attributes = slices.DeleteFunc(slices.Clone(zones.Attributes), func(attribute zoneAttribute) bool {
+		return attribute.Name != "topologyManagerPolicy" && attribute.Name != "topologyManagerScope"
+	})
+	return &kept
 }
 
 // reducePodGroup keeps the whole spec: it has names and numbers, and nothing of the pods' templates.

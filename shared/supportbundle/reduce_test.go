@@ -37,6 +37,7 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 		"nodes":                  &corev1.Node{},
 		"pods":                   &corev1.Pod{},
 		"topologies":             &kai.Topology{},
+		"noderesourcetopologies": &zonesOfNode{},
 		"podgroups":              &scheduling.PodGroup{},
 		"podgangs":               &grovescheduler.PodGang{},
 		"podcliquesets":          &grove.PodCliqueSet{},
@@ -46,6 +47,9 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 			plant(reflect.ValueOf(object).Elem(), "")
 			if event, ok := object.(*corev1.Event); ok {
 				event.InvolvedObject.Kind, event.Action = "PodGroup", "Scheduling" // Less is kept of other events, or nothing.
+			}
+			if zones, ok := object.(*zonesOfNode); ok {
+				zones.Attributes[0].Name = "topologyManagerPolicy"
 			}
 			reduced := reduced(t, name, object)
 			got := strings.Join(planted(reduced), "\n") + "\n"
@@ -204,6 +208,30 @@ func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
 				t.Errorf("kept is %+v", kept)
 			}
 		})
+	}
+}
+
+func TestOfZonesTheRuleOfTheKubeletAndTheAmountsAreKept(t *testing.T) {
+	all := map[string]any{
+		"metadata":   map[string]any{"name": "n", "annotations": map[string]any{"example.com/token": "hunter2"}},
+		"attributes": []any{map[string]any{"name": "topologyManagerPolicy", "value": "restricted"}},
+		"zones": []any{map[string]any{
+			"name": "node-0", "type": "Node",
+			"resources": []any{
+				map[string]any{"name": "nvidia.com/gpu", "capacity": "4", "allocatable": "4", "available": "0"},
+				map[string]any{"name": "cpu", "allocatable": "8"},
+			},
+		}},
+	}
+	want := runtime.DeepCopyJSON(all)
+	want["metadata"] = map[string]any{"name": "n"}
+	all["attributes"] = append(all["attributes"].([]any), map[string]any{"name": "host", "value": "hunter2"})
+	kept, err := of(reduceZones)(&unstructured.Unstructured{Object: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, kept.Object); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }
 

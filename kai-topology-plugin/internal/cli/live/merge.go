@@ -27,8 +27,11 @@ func (c *Cluster) Merge(asked *inventory.Inventory) *inventory.Inventory {
 		return member && len(renewed[key]) > 0
 	})
 	merged.Pods = replace(kept, asked.Pods)
-	for _, topologies := range []*inventory.Inventory{c.Inventory, asked} {
-		maps.Copy(merged.Topologies, topologies.Topologies)
+	for _, described := range []*inventory.Inventory{c.Inventory, asked} {
+		maps.Copy(merged.Topologies, described.Topologies)
+		for _, node := range described.Zones.Nodes() {
+			merged.Zones.Set(node)
+		}
 	}
 	for _, pod := range asked.Pods {
 		if pod.Spec.Priority == nil {

@@ -12,6 +12,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -52,6 +53,10 @@ func TestWhatIsAppliedReplacesWhatThereIs(t *testing.T) {
 	}
 	present.Topologies = map[string]*kai.Topology{"t": {ObjectMeta: made("t", "live", 1)}, "u": {}}
 	asked := inventory.New()
+	present.Zones.Set(&zones.Node{Name: "a", Policy: "restricted"})
+	present.Zones.Set(&zones.Node{Name: "b", Policy: "none"})
+	asked.Zones.Set(&zones.Node{Name: "a", Policy: "none"})
+	asked.Zones.Set(&zones.Node{Name: "c", Policy: "restricted"})
 	asked.Nodes = []*corev1.Node{{ObjectMeta: made("c", "new", 9)}, {ObjectMeta: made("a", "new", 9)}}
 	asked.PodGroups = []*scheduling.PodGroup{
 		{ObjectMeta: made("both", "new", 9)}, {ObjectMeta: made("none", "new", 9)},
@@ -69,6 +74,13 @@ func TestWhatIsAppliedReplacesWhatThereIs(t *testing.T) {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+	var policies []string
+	for _, node := range merged.Zones.Nodes() {
+		policies = append(policies, fmt.Sprint(node.Name, " ", node.Policy))
+	}
+	if diff := cmp.Diff([]string{"a none", "b none", "c restricted"}, policies); diff != "" {
+		t.Errorf("zones (-want +got):\n%s", diff)
 	}
 	if len(merged.Topologies) != 2 || len(present.Pods) != 4 {
 		t.Errorf("%d Topologies, and %d pods of the cluster", len(merged.Topologies), len(present.Pods))

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned"
@@ -95,6 +96,7 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	group.Go(func() error { return r.pods(ctx, read) })
 	group.Go(func() error { return reading.optional("Topologies", r.topologies(ctx, read)) })
 	group.Go(func() error { return reading.optional("PodGroups", r.podGroups(ctx, read)) })
+	group.Go(func() error { return r.zones(ctx, &reading) })
 	if wanted.Priorities {
 		group.Go(func() error { return reading.optional("PriorityClasses", r.priorities(ctx, read)) })
 	}
@@ -191,6 +193,44 @@ func (r *Reader) podGroups(ctx context.Context, read *Cluster) error {
 	}
 	return each(ctx, list, metav1.ListOptions{},
 		func(podGroup *scheduling.PodGroup) { read.PodGroups = append(read.PodGroups, podGroup) })
+}
+
+// zones reads NodeResourceTopologies. Of a kind that most clusters do not serve no note is made.
+func (r *Reader) zones(ctx context.Context, reading *reading) error {
+	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.dynamic.Resource(zones.Resource).List(ctx, options)
+	}
+	err := each(ctx, list, metav1.ListOptions{}, func(object *unstructured.Unstructured) {
+		if node, err := zonesOf(object); err != nil {
+			reading.notes.Store(err.Error(), nil)
+		} else {
+			reading.read.Zones.Set(node)
+		}
+	})
+	if r.withoutZones(err) {
+		return nil
+	}
+	return reading.optional(zonesName, err)
+}
+
+func zonesOf(object *unstructured.Unstructured) (*zones.Node, error) {
+	node, err := zones.Read(object)
+	if err != nil {
+		err = fmt.Errorf("NodeResourceTopology %s: %w", object.GetName(), err)
+	}
+	return node, err
+}
+
+// zonesName is what notes call the zones of nodes.
+const zonesName = "NodeResourceTopologies"
+
+// withoutZones reports whether a list failed because the cluster serves no NodeResourceTopologies. The API server turns
+// down those without the right before it looks for the kind.
+func (r *Reader) withoutZones(err error) bool {
+	if apierrors.IsForbidden(err) {
+		_, err = r.mapper.RESTMapping(zones.Kind)
+	}
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }
 
 func (r *Reader) priorities(ctx context.Context, read *Cluster) error {

@@ -10,11 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -23,9 +25,9 @@ import (
 const settling = 100 * time.Millisecond
 
 // Watch calls back with the cluster as it is, and again when it has changed, until ctx is done. It keeps one list and
-// one watch for each kind: nodes, pods that are not over, Topologies and PodGroups. Take is called by one at a time,
-// and may keep what it is given, but not change it: what is read later shares objects with it. Trouble gets errors of
-// watches, which are tried again; several watches may call it at once.
+// one watch for each kind: nodes, pods that are not over, Topologies, PodGroups and NodeResourceTopologies. Take is
+// called by one at a time, and may keep what it is given, but not change it: what is read later shares objects with it.
+// Trouble gets errors of watches, which are tried again, and of objects; several watches may call it at once.
 func (r *Reader) Watch(ctx context.Context, take func(*Cluster), trouble func(error)) error {
 	w := &watching{ctx: ctx, changed: make(chan struct{}, 1), trouble: trouble}
 	w.nodes = follow(w, &corev1.Node{}, "nodes", metav1.ListOptions{},
@@ -48,6 +50,13 @@ func (r *Reader) Watch(ctx context.Context, take func(*Cluster), trouble func(er
 			return r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).List(ctx, options)
 		},
 		r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).Watch)
+	w.zones = follow(w, &unstructured.Unstructured{}, zonesName, metav1.ListOptions{},
+		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return r.dynamic.Resource(zones.Resource).List(ctx, options)
+		},
+		r.dynamic.Resource(zones.Resource).Watch)
+	_ = w.zones.informer.SetTransform(w.reportOf) // It has not been started.
+	w.withoutZones = r.withoutZones
 	if err := w.start(); err != nil {
 		return err
 	}
@@ -62,7 +71,9 @@ type watching struct {
 	trouble func(error)
 	notes   []string
 
-	nodes, pods, topologies, podGroups *kind
+	nodes, pods, topologies, podGroups, zones *kind
+	// withoutZones reports whether an error says that the cluster does not serve the kind of zones.
+	withoutZones func(error) bool
 }
 
 // kind is a kind of objects that is followed, or one that cannot be, and then has none.
@@ -115,12 +126,36 @@ func withoutManagedFields(object any) (any, error) {
 	return object, nil
 }
 
+// report is what a NodeResourceTopology says; its node is nil if it cannot be read.
+type report struct {
+	metav1.ObjectMeta
+	node *zones.Node
+}
+
+// reportOf replaces a NodeResourceTopology by what it says.
+func (w *watching) reportOf(object any) (any, error) {
+	whole, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil
+	}
+	node, err := zonesOf(whole)
+	if err != nil {
+		w.trouble(err)
+	}
+	meta := metav1.ObjectMeta{Name: whole.GetName(), ResourceVersion: whole.GetResourceVersion()}
+	return &report{meta, node}, nil
+}
+
 // start begins to follow the kinds. Nodes and pods must be readable; of what else is not served or not allowed a note
 // is made.
 func (w *watching) start() error {
 	reading := reading{read: &Cluster{}}
-	for _, k := range []*kind{w.nodes, w.pods, w.topologies, w.podGroups} {
+	kinds := []*kind{w.nodes, w.pods, w.topologies, w.podGroups, w.zones}
+	for _, k := range kinds {
 		err := k.probe()
+		if k == w.zones && w.withoutZones(err) {
+			continue
+		}
 		if k == w.nodes || k == w.pods {
 			err = required(k.name, err)
 		} else if k.followed = err == nil; !k.followed {
@@ -133,7 +168,7 @@ func (w *watching) start() error {
 	w.nodes.followed, w.pods.followed = true, true
 	w.notes = reading.sortedNotes()
 	var synced []cache.InformerSynced
-	for _, k := range []*kind{w.nodes, w.pods, w.topologies, w.podGroups} {
+	for _, k := range kinds {
 		if !k.followed {
 			continue
 		}
@@ -186,6 +221,11 @@ func (w *watching) cluster() *Cluster {
 	read.PodGroups = objects[*scheduling.PodGroup](w.podGroups)
 	for _, topology := range objects[*kai.Topology](w.topologies) {
 		read.Topologies[topology.Name] = topology
+	}
+	for _, report := range objects[*report](w.zones) {
+		if report.node != nil {
+			read.Zones.Set(report.node)
+		}
 	}
 	return read
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -24,7 +23,6 @@ var (
 	podKind      = corev1.SchemeGroupVersion.WithKind("Pod").GroupKind()
 	topologyKind = kai.GroupVersion.WithKind("Topology").GroupKind()
 	eventKind    = corev1.SchemeGroupVersion.WithKind("Event").GroupKind()
-	zonesKind    = schema.GroupKind{Group: "topology.node.k8s.io", Kind: "NodeResourceTopology"}
 	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
 )
 
@@ -44,7 +42,7 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 			wrong = read.addPod(document)
 		case topologyKind:
 			wrong = read.addTopology(document)
-		case zonesKind:
+		case zones.Kind:
 			wrong = read.addZones(document)
 		case podGroupKind:
 			wrong = read.addPodGroup(document)
@@ -58,7 +56,7 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 		}
 		findings = append(findings, wrong...)
 	}
-	once := manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind, zonesKind)
+	once := manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind, zones.Kind)
 	return read, append(findings, once...)
 }
 

@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -129,6 +130,13 @@ func (c *Catalogue) Await(ctx context.Context, seen int) bool {
 // Node is what is known of a node, nil if there is none; also for a nil Catalogue.
 func (c *Catalogue) Node(name string) *Node {
 	return look(c, func() *Node { return c.nodes[name] })
+}
+
+// Nodes returns what is known of all nodes, by name.
+func (c *Catalogue) Nodes() []*Node {
+	nodes := look(c, func() []*Node { return slices.Collect(maps.Values(c.nodes)) })
+	slices.SortFunc(nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes
 }
 
 // Enforcing is how many nodes enforce; 0 for a nil Catalogue.

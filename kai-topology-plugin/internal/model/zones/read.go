@@ -12,10 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/shared/packing"
 )
+
+// Resource is what agents report the zones of nodes as. Most clusters do not serve it.
+var Resource = schema.GroupVersionResource{
+	Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies",
+}
+
+// Kind is that of its objects.
+var Kind = schema.GroupKind{Group: Resource.Group, Kind: "NodeResourceTopology"}
 
 // object is what is read of a NodeResourceTopology.
 type object struct {

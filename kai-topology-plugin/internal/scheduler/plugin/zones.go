@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	coreinformers "k8s.io/client-go/informers/core/v1"
@@ -27,11 +26,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 )
-
-// zonesResource is what agents write of the NUMA zones of nodes. Its kind is optional.
-var zonesResource = schema.GroupVersionResource{
-	Group: "topology.node.k8s.io", Version: "v1alpha2", Resource: "noderesourcetopologies",
-}
 
 // zoneWatch reads the NUMA zones of nodes, once for all profiles.
 type zoneWatch struct {
@@ -49,7 +43,8 @@ func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kuberne
 		if client, err = dynamic.NewForConfig(config); err != nil {
 			return
 		}
-		informer := dynamicinformer.NewFilteredDynamicInformer(client, zonesResource, "", 0, cache.Indexers{}, nil).Informer()
+		informer := dynamicinformer.NewFilteredDynamicInformer(client, zones.Resource, metav1.NamespaceAll, 0,
+			cache.Indexers{}, nil).Informer()
 		err = informer.SetTransform(withoutManagedFields)
 		if err == nil {
 			err = informer.SetWatchErrorHandlerWithContext(reportUnlessUnserved)
