@@ -103,6 +103,9 @@ profiles:
             move: {{ .Values.repair.move }}
             after: {{ .Values.repair.after }}
           reserveFor: {{ .Values.reserveFor }}
+          {{- if .Values.admissionCheck.enabled }}
+          admissionCheck: true
+          {{- end }}
           {{- with .Values.shapes }}
           shapes:
             {{- toYaml . | nindent 12 }}

@@ -37,6 +37,7 @@ func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.Erro
 	errs = append(errs, validateTransfer(pods.KVTransferPolicyOf(deployment))...)
 	errs = append(errs, validateFramework(deployment.Spec.BackendFramework)...)
 	errs = append(errs, validateRepair(&deployment.Spec)...)
+	errs = append(errs, validateQuota(deployment, words)...)
 	return append(errs, validateMade(deployment, words)...)
 }
 

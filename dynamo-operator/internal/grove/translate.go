@@ -17,6 +17,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/kueue"
 )
 
 // Live is the part of the existing objects that the next translation depends on. The zero value is for a deployment
@@ -67,6 +68,11 @@ func podCliqueSet(
 				HeadlessServiceConfig: &grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: new(true)},
 			},
 		},
+	}
+	for _, label := range []string{kueue.LabelQueue, kueue.LabelPriorityClass} {
+		if value, ok := deployment.Labels[label]; ok {
+			set.Labels[label] = value
+		}
 	}
 	template := &set.Spec.Template
 	if constraint := deployment.Spec.TopologyConstraint; constraint != nil {

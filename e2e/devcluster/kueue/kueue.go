@@ -68,6 +68,23 @@ func Install(ctx context.Context, cluster *devcluster.Cluster, options Options) 
 	})
 }
 
+// Reconfigure writes another configuration, which Kueue reads at its next start.
+func Reconfigure(cluster *devcluster.Cluster, options Options) error {
+	k := &installation{cluster: cluster}
+	content, err := os.ReadFile(k.file(configurationFile))
+	if err != nil {
+		return err
+	}
+	configuration := map[string]any{}
+	if err := yaml.Unmarshal(content, &configuration); err != nil {
+		return err
+	}
+	_, err = k.store(configuration, options)
+	return err
+}
+
+const configurationFile = "configuration.yaml"
+
 // installation is Kueue in one cluster.
 type installation struct {
 	cluster *devcluster.Cluster
@@ -120,6 +137,12 @@ func (k *installation) configure(options Options) (string, error) {
 		"integrations":     map[string]any{"frameworks": frameworks},
 		"featureGates":     map[string]any{"VisibilityOnDemand": false},
 	}
+	return k.store(configuration, options)
+}
+
+// store writes a configuration with what the options say.
+func (k *installation) store(configuration map[string]any, options Options) (string, error) {
+	delete(configuration, "waitForPodsReady")
 	if options.WaitForPodsReady != "" {
 		configuration["waitForPodsReady"] = map[string]any{"timeout": options.WaitForPodsReady}
 	}
@@ -127,7 +150,7 @@ func (k *installation) configure(options Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := k.file("configuration.yaml")
+	file := k.file(configurationFile)
 	return file, os.WriteFile(file, content, 0o600)
 }
 

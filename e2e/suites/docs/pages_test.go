@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/devcluster/kueue"
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/pages"
 )
@@ -53,6 +54,9 @@ func TestPages(t *testing.T) {
 		}
 	})
 	last := slices.Concat(installing, administering)
+	if err := kueue.Install(own.While(t.Context()), own.Machine, kueue.Options{}); err != nil {
+		t.Fatal(err)
+	}
 	read := func(page pages.Page, shims map[string]string) {
 		if !slices.ContainsFunc(page.Blocks, isTried) {
 			return

@@ -30,6 +30,9 @@ var (
 		corev1.SchemeGroupVersion.WithKind("Namespace"), corev1.SchemeGroupVersion.WithKind("Node"),
 		schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"),
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "ClusterQueue"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "ResourceFlavor"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "AdmissionCheck"},
 		grove.GroupVersion.WithKind("ClusterTopology"), kai.SchemeGroupVersion.WithKind("Topology"),
 	}
 	// workloadKinds are those of the workloads in the namespace of the pages, owners before their dependents.
@@ -38,6 +41,7 @@ var (
 		batchv1.SchemeGroupVersion.WithKind("Job"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		scheduling.SchemeGroupVersion.WithKind("PodGroup"), corev1.SchemeGroupVersion.WithKind("Pod"),
+		{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "LocalQueue"},
 	}
 )
 

@@ -1,5 +1,5 @@
-// Package kueue_test runs Kueue's own manager in front of the four components: teams share a cluster by quota, Kueue says
-// when a gang may start, and Packtree where. It has a dev cluster of its own.
+// Package kueue_test runs Kueue's own manager in front of the four components: teams share a cluster by quota, Kueue
+// says when a gang may start, and Packtree where. It has a dev cluster of its own.
 package kueue_test
 
 import (
@@ -12,7 +12,10 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-var cluster = &suite.Cluster{Options: devcluster.Options{NodesFile: filepath.Join("testdata", "nodes.yaml")}}
+var cluster = &suite.Cluster{Options: devcluster.Options{
+	NodesFile: filepath.Join("testdata", "nodes.yaml"),
+	Values:    map[string]map[string]any{"kai-topology-plugin": {"admissionCheck": map[string]any{"enabled": true}}},
+}}
 
 func TestMain(m *testing.M) {
 	cluster.Prepare = func(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -63,7 +64,8 @@ func (w *world) remove(ctx context.Context, t *testing.T, config *envconf.Config
 	for _, team := range []string{"red", "blue"} {
 		w.uses(team, 0)(ctx, t, config)
 	}
-	w.Depopulate(ctx, t, &grove.PodCliqueSet{}, kind("ClusterQueue"), kind("ResourceFlavor"))
+	w.Depopulate(ctx, t, &grove.PodCliqueSet{}, kind("ClusterQueue"), kind("ResourceFlavor"),
+		kind("AdmissionCheck"), &schedulingv1.PriorityClass{})
 	return ctx
 }
 
@@ -102,6 +104,24 @@ func (w *world) runs(label string, count int) types.StepFunc {
 		if count > 0 && len(racks) != 1 {
 			t.Errorf("pods with %s stand in racks %v\n%s", label, racks, w.Report(ctx))
 		}
+		return ctx
+	}
+}
+
+// ready waits until so many pods with a label are ready, and the others wait.
+func (w *world) ready(label string, count int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Until(ctx, t, fmt.Sprintf("%d pods with %s are ready", count, label),
+			func(ctx context.Context) (bool, string, error) {
+				pods, err := w.labelled(ctx, label)
+				ready := 0
+				for i := range pods {
+					if pods[i].DeletionTimestamp == nil && suite.IsReady(&pods[i]) {
+						ready++
+					}
+				}
+				return ready == count, fmt.Sprintf("%d of %d are", ready, len(pods)), err
+			})
 		return ctx
 	}
 }

@@ -49,7 +49,10 @@ func TestMain(m *testing.M) {
 			"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, "--audit-log-maxsize=10000",
 			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		},
-		Values: map[string]map[string]any{scheduler: {"extraArgs": []string{"--feature-gates=WatchListClient=false"}}},
+		Values: map[string]map[string]any{scheduler: {
+			"extraArgs":      []string{"--feature-gates=WatchListClient=false"},
+			"admissionCheck": values{"enabled": true},
+		}},
 	}
 	cluster.Afterwards = func() error { return os.RemoveAll(directory) }
 	cluster.Main(m)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
+	"packtree.dev/e2e/devcluster/kueue"
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
@@ -59,6 +60,12 @@ func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config)
 		w.untilNeeded(func(context.Context, *testing.T, int) {}, "pods/eviction"),
 		w.Kubectl("uncordon", rack), w.gone("job", "moved"),
 	)(ctx, t, config)
+}
+
+// installsKueue has Kueue run from now on. Its webhooks refuse pods whose owner does not exist.
+func (w *world) installsKueue(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	w.Must(ctx, t, kueue.Install(ctx, cluster.Machine, kueue.Options{}))
+	return ctx
 }
 
 // readsMetrics reads the scheduler's metrics as a user about whom it has to ask the API server.

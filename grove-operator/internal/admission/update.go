@@ -25,7 +25,7 @@ func ValidateUpdate(
 	if set.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	annotated := validateAnnotationsChanged(old, set)
+	annotated := append(validateAnnotationsChanged(old, set), validateQueueKept(old, set)...)
 	if apiequality.Semantic.DeepEqual(old.Spec, set.Spec) {
 		return nil, annotated
 	}
@@ -37,6 +37,9 @@ func ValidateUpdate(
 	errs = append(errs, validateCliquesKept(old, set)...)
 	errs = append(errs, validateGroupsKept(old, set)...)
 	errs = append(errs, validateSharingUpdate(old, set)...)
+	if len(validatePlacedOnce(old)) == 0 {
+		errs = append(errs, validatePlacedOnce(set)...)
+	}
 	if changed := validateConstraintsKept(old, set); len(changed) > 0 {
 		return warnings, append(errs, changed...)
 	}

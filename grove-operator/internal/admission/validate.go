@@ -34,6 +34,7 @@ var templatePath = field.NewPath("spec", "template")
 func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings []string, errs field.ErrorList) {
 	warnings, errs = validateSpec(set)
 	errs = append(errs, validateAnnotations(set)...)
+	errs = append(errs, validateQueue(set)...)
 	errs = append(errs, validateAccount(set)...)
 	errs = append(errs, validateSchedulers(set, cluster.DefaultScheduler)...)
 	warnings = append(warnings, warnOfSpreads(set)...)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
@@ -56,8 +57,16 @@ func unscheduled(pod *corev1.Pod) { pod.Spec.NodeName = ""; notReady(pod) }
 func notReady(pod *corev1.Pod)    { pod.Status.Conditions = nil }
 func old(pod *corev1.Pod)         { pod.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" }
 func failed(pod *corev1.Pod)      { pod.Status.Phase = corev1.PodFailed }
-func unlabelled(pod *corev1.Pod)  { delete(pod.Labels, grovev1alpha1.LabelPodIndex) }
-func young(pod *corev1.Pod)       { pod.CreationTimestamp = metav1.NewTime(now) }
+
+// counted makes a pod one of a group of Kueue: of its gang's minimum, or alone.
+func counted(group string) option {
+	return func(pod *corev1.Pod) {
+		pod.Labels[grovev1alpha1.LabelPodGang], pod.Labels[kueue.LabelGroup] = "set-0", group
+	}
+}
+
+func unlabelled(pod *corev1.Pod) { delete(pod.Labels, grovev1alpha1.LabelPodIndex) }
+func young(pod *corev1.Pod)      { pod.CreationTimestamp = metav1.NewTime(now) }
 
 func terminating(since time.Duration) option {
 	return func(pod *corev1.Pod) {
@@ -85,6 +94,16 @@ func TestDecide(t *testing.T) {
 		"a pod on a dead node gives its index up when it is overdue": {
 			replicas: 2, existing: []*corev1.Pod{pod(0), pod(1, terminating(pods.OverdueAfter))}, create: []int32{1},
 		},
+		"a pod that Kueue counts keeps its index on a dead node": {
+			replicas: 1, existing: []*corev1.Pod{pod(0, terminating(time.Hour), counted("set-0"))},
+		},
+		"a pod that Kueue counts alone gives it up": {
+			replicas: 1, existing: []*corev1.Pod{pod(0, terminating(time.Hour), counted("set-0-a.0"))}, create: []int32{0},
+		},
+		"what Kueue counts alone goes before the minimum": {
+			replicas: 1, existing: []*corev1.Pod{pod(0, notReady, counted("set-0")), pod(1, counted("set-0-a.1"))},
+			delete: []string{"p1"},
+		},
 		"other holes are filled while one pod is being deleted": {
 			replicas: 3, existing: []*corev1.Pod{pod(0, terminating(0))}, create: []int32{1, 2},
 			recheck: pods.OverdueAfter,
@@ -105,7 +124,7 @@ func TestDecide(t *testing.T) {
 			delete: []string{"p1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := pods.Decide(podClique(c.replicas), c.existing, now)
+			plan := pods.Decide(podClique(c.replicas), c.existing, "", now)
 			var created []int32
 			for _, addition := range plan.Create {
 				created = append(created, addition.Index)
@@ -127,7 +146,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestDecideAsksForTheSameNamesAgain(t *testing.T) {
-	first, again := pods.Decide(podClique(200), nil, now), pods.Decide(podClique(200), nil, now)
+	first, again := pods.Decide(podClique(200), nil, "", now), pods.Decide(podClique(200), nil, "", now)
 	if diff := cmp.Diff(first.Create, again.Create); diff != "" {
 		t.Errorf("two looks at the same clique differ:\n%s", diff)
 	}
@@ -197,7 +216,7 @@ func (s *simulation) names() []string {
 }
 
 func (s *simulation) reconcile() {
-	plan := pods.Decide(s.owner, s.view, now)
+	plan := pods.Decide(s.owner, s.view, "", now)
 	for _, addition := range plan.Create {
 		if _, exists := s.pods[addition.Name]; !exists {
 			made := pod(addition.Index)
@@ -240,7 +259,7 @@ func (s *simulation) check(t *rapid.T) {
 }
 
 func TestNoMorePodsArePlannedThanAPodCliqueMayHave(t *testing.T) {
-	if plan := pods.Decide(podClique(2*layout.MaxReplicas), nil, now); len(plan.Create) != layout.MaxReplicas {
+	if plan := pods.Decide(podClique(2*layout.MaxReplicas), nil, "", now); len(plan.Create) != layout.MaxReplicas {
 		t.Errorf("%d pods are planned, want %d", len(plan.Create), layout.MaxReplicas)
 	}
 }
@@ -317,10 +336,10 @@ func TestFindOverdue(t *testing.T) {
 }
 
 func TestAReplacementNeedsNoNameOfAPodOnADeadNode(t *testing.T) {
-	first := pods.Decide(podClique(1), nil, now).Create[0]
+	first := pods.Decide(podClique(1), nil, "", now).Create[0]
 	stuck := pod(0, terminating(time.Hour))
 	stuck.Name = first.Name
-	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, now).Create
+	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, "", now).Create
 	if len(again) != 1 || again[0].Index != 0 || again[0].Name == first.Name {
 		t.Errorf("a pod stuck as %s is replaced by %v, want index 0 under another name", first.Name, again)
 	}

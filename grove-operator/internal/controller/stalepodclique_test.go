@@ -99,8 +99,8 @@ func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 // it in peace. Its successor would have its name.
 func TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor(t *testing.T) {
 	podClique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: "s-0-a", UID: "owner"}}
-	first := pods.FreeName(podClique, 0, nil)
-	second := pods.FreeName(podClique, 0, map[string]bool{first: true})
+	first := pods.FreeName(podClique, 0, "", nil)
+	second := pods.FreeName(podClique, 0, "", map[string]bool{first: true})
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		live   []string

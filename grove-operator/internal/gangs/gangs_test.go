@@ -178,14 +178,14 @@ func TestGateOpen(t *testing.T) {
 		"closed while the gang does not list": {gang: gang(group("a", 1, "other"))},
 		"open in a base gang that lists it":   {gang: gang(group("x", 1), group("a", 1, "p")), want: true},
 		"closed while the base gang is gone": {gang: gang(group("a", 1, "p")),
-			base: &gangs.Base{Scheduled: scheduled(nil)}},
+			base: &gangs.Base{OnNodes: scheduled(nil)}},
 		"closed while one group of the base gang is below its minimum": {
 			gang: gang(group("a", 1, "p")),
-			base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 1, "b": 1})},
+			base: &gangs.Base{Gang: base, OnNodes: scheduled(map[string]int32{"a": 1, "b": 1})},
 		},
 		"open when every group of the base gang has its minimum": {
 			gang: gang(group("a", 1, "p")),
-			base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 2, "b": 5})}, want: true,
+			base: &gangs.Base{Gang: base, OnNodes: scheduled(map[string]int32{"a": 2, "b": 5})}, want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

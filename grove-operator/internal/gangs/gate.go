@@ -14,7 +14,7 @@ func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base
 	if gang == nil || !Lists(gang, namespace, pod) || heldFor(gang) != "" {
 		return false
 	}
-	return base == nil || base.scheduled()
+	return base == nil || base.Scheduled()
 }
 
 // Base is the base gang that a scaled gang follows.
@@ -23,13 +23,14 @@ type Base struct {
 	Name string
 	// Gang is nil while it does not exist.
 	Gang *schedulerv1alpha1.PodGang
-	// Scheduled returns how many pods of one of its groups are on nodes.
-	Scheduled func(podGroup string) int32
+	// OnNodes returns how many pods of one of its groups are on nodes.
+	OnNodes func(podGroup string) int32
 }
 
-func (b *Base) scheduled() bool {
+// Scheduled reports whether every group of the gang has its minimum on nodes.
+func (b *Base) Scheduled() bool {
 	return b.Gang != nil && !slices.ContainsFunc(b.Gang.Spec.PodGroups, func(group schedulerv1alpha1.PodGroup) bool {
-		return b.Scheduled(group.Name) < group.MinReplicas
+		return b.OnNodes(group.Name) < group.MinReplicas
 	})
 }
 

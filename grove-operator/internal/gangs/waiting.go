@@ -11,6 +11,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/status"
@@ -82,10 +83,12 @@ func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1
 	case own && !topology.MayOpenGate(pod, named, gang):
 		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName,
 			topology.ForNewPods(named, gang))
-	case own && base != nil && !base.scheduled():
+	case own && base != nil && !base.Scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:
 		return "pods with a gate that is being removed"
+	case kueue.Waits(pod):
+		return "pods that wait for quota in queue " + pod.Labels[kueue.LabelQueue]
 	case len(foreign) > 0:
 		return "pods with gates that others put on them (" + status.Few(foreign) + ")"
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/gangs"
 )
@@ -28,10 +29,12 @@ func TestWhyGated(t *testing.T) {
 		PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "listed"}},
 	}}
 	base := func(scheduled int32) *gangs.Base {
-		return &gangs.Base{Name: "s-0", Gang: gang, Scheduled: func(string) int32 { return scheduled }}
+		return &gangs.Base{Name: "s-0", Gang: gang, OnNodes: func(string) int32 { return scheduled }}
 	}
 	held := gang.DeepCopy()
 	held.Annotations = map[string]string{"packtree.dev/held-for-topology": "level rack of ClusterTopology x"}
+	inQueue := pod("listed", kueue.GateAdmission)
+	inQueue.Labels = map[string]string{kueue.LabelQueue: "team-a"}
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
 		gang *schedulerv1alpha1.PodGang
@@ -53,6 +56,8 @@ func TestWhyGated(t *testing.T) {
 			pods: []*corev1.Pod{pod("listed", "b.example.com/hold", "a.example.com/hold")}, gang: gang,
 			want: "pods with gates that others put on them (a.example.com/hold, b.example.com/hold): 1",
 		},
+		"a pod waits for quota": {pods: []*corev1.Pod{inQueue}, gang: gang,
+			want: "pods that wait for quota in queue team-a: 1"},
 		"each pod counts once, for what comes first": {
 			pods: []*corev1.Pod{pod("x", own, "example.com/hold"), pod("listed", "example.com/hold")}, gang: gang,
 			want: "pods waiting for PodGang s-0-g-0 to list them: 1; pods with gates that others put on them " +

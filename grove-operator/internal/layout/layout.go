@@ -52,6 +52,31 @@ func MinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	return *spec.MinAvailable
 }
 
+// GangMinimum is how many pods the gang of a member needs to start, by the template.
+func GangMinimum(set *grovev1alpha1.PodCliqueSet, member Member) int32 {
+	members := BaseMembers(set, member.Replica)
+	if member.BaseGang != "" {
+		members = Copy(set, member.Replica, member.Group, member.Copy)
+	}
+	var minimum int32
+	for _, other := range members {
+		minimum += MinAvailable(&other.Clique.Spec)
+	}
+	return minimum
+}
+
+// BaseMembers returns the PodCliques of the base gang of one replica.
+func BaseMembers(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
+	members := Standalone(set, replica)
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		for copyIndex := range GroupMinAvailable(&groups[i]) {
+			members = append(members, Copy(set, replica, &groups[i], copyIndex)...)
+		}
+	}
+	return members
+}
+
 // MinRunning is with how many pods a clique keeps running once it had its minimum.
 func MinRunning(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	if spec.MinRunning == nil {

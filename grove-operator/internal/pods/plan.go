@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/layout"
 )
@@ -49,7 +50,10 @@ type Overdue struct {
 }
 
 // Decide compares the pods of a PodClique with the wanted number.
-func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time.Time) Plan {
+//
+// Salt is part of the names of new pods: two plans with one salt have the same names. It is another each time for pods
+// that must not have the name of an earlier one; existing must then be what the API server has.
+func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, salt string, now time.Time) Plan {
 	plan := Plan{Overdue: FindOverdue(existing, now)}
 	var active []*corev1.Pod
 	held := map[int32]bool{}
@@ -57,7 +61,8 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 		index, indexed := layout.PodIndexOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
-			if indexed && now.Before(overdueAt(pod)) {
+			// Kueue counts a pod of a group until it is gone, and deletes a replacement that is one too many.
+			if indexed && (kueue.Managed(pod) && !countedAlone(pod) || now.Before(overdueAt(pod))) {
 				held[index] = true
 			}
 		case !indexed || Ended(pod):
@@ -76,7 +81,7 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 			surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
 		return plan
 	}
-	plan.add(podClique, existing, holes(active, wanted-len(active)), held)
+	plan.add(podClique, existing, holes(active, wanted-len(active)), held, salt)
 	return plan
 }
 
@@ -116,7 +121,9 @@ func AwaitEnd(existing []*corev1.Pod, now time.Time) bool {
 }
 
 // add plans a pod for every free index.
-func (p *Plan) add(podClique metav1.Object, existing []*corev1.Pod, holes []int32, held map[int32]bool) {
+func (p *Plan) add(
+	podClique metav1.Object, existing []*corev1.Pod, holes []int32, held map[int32]bool, salt string,
+) {
 	taken := map[string]bool{}
 	for _, pod := range existing {
 		taken[pod.Name] = true
@@ -125,7 +132,7 @@ func (p *Plan) add(podClique metav1.Object, existing []*corev1.Pod, holes []int3
 		if held[index] {
 			continue
 		}
-		name := FreeName(podClique, index, taken)
+		name := FreeName(podClique, index, salt, taken)
 		taken[name] = true
 		p.Create = append(p.Create, Addition{Name: name, Index: index})
 	}
@@ -149,11 +156,12 @@ func holes(active []*corev1.Pod, count int) []int32 {
 }
 
 // FreeName returns the PodClique's name with a suffix of five characters, in the form that the API server generates,
-// but always the same one for an index as long as no known pod has it.
-func FreeName(owner metav1.Object, index int32, taken map[string]bool) string {
+// but always the same one for an index and a salt as long as no known pod has it.
+func FreeName(owner metav1.Object, index int32, salt string, taken map[string]bool) string {
 	for attempt := 0; ; attempt++ {
 		hash := fnv.New64a()
 		fmt.Fprintf(hash, "%s/%d/%d", owner.GetUID(), index, attempt)
+		hash.Write([]byte(salt))
 		name := owner.GetName() + "-" + suffix(hash.Sum(nil))
 		if !taken[name] {
 			return name
@@ -170,12 +178,13 @@ func suffix(hash []byte) string {
 	return rand.SafeEncodeString(string(ascii))
 }
 
-// surplus chooses the pods that are deleted first: those without a node, then those not ready, then those of an old
-// template, then the newest.
+// surplus chooses the pods that are deleted first: those that Kueue counts alone, those without a node, then those not
+// ready, then those of an old template, then the newest.
 func surplus(active []*corev1.Pod, count int, currentHash string) []*corev1.Pod {
 	ordered := slices.Clone(active)
 	slices.SortStableFunc(ordered, func(a, b *corev1.Pod) int {
 		return cmp.Or(
+			trueLast(!countedAlone(a), !countedAlone(b)),
 			trueLast(Scheduled(a), Scheduled(b)),
 			trueLast(Ready(a), Ready(b)),
 			trueLast(ofTemplate(a, currentHash), ofTemplate(b, currentHash)),

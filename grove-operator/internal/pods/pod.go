@@ -68,6 +68,7 @@ func (m Maker) Make(name string, index int32) *corev1.Pod {
 			*metav1.NewControllerRef(m.PodClique, grovev1alpha1.GroupVersion.WithKind("PodClique")),
 		}
 	}
+	m.countIn(pod, index)
 	m.complete(&pod.Spec, template.PriorityClassName, index)
 	return pod
 }

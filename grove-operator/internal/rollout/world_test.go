@@ -279,7 +279,7 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 	if !ok {
 		return
 	}
-	plan := pods.Decide(podClique, w.podsWith(podClique.Name), w.now)
+	plan := pods.Decide(podClique, w.podsWith(podClique.Name), "", w.now)
 	if !rollout.Prepared(w.set, member, podClique) {
 		plan.Create = nil
 	}

@@ -227,9 +227,9 @@ func (w *world) keepPods(pause pause) {
 	named := w.set.read("operator")
 	owner := &grovev1alpha1.PodClique{}
 	owner.Name, owner.UID, owner.Spec.Replicas = podClique, "owner", wanted
-	plan := pods.Decide(owner, known, moment)
+	plan := pods.Decide(owner, known, "", moment)
 	if plan.Surplus {
-		plan = pods.Decide(owner, sorted(w.pods.live()), moment)
+		plan = pods.Decide(owner, sorted(w.pods.live()), "", moment)
 	}
 	for _, pod := range plan.Delete {
 		if !pause(struct{}{}) {

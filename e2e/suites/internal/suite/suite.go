@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"sync"
 	"testing"
@@ -68,10 +69,12 @@ func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
 func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
 	// A restarted program need not wait until the lease of the killed one expires, and no leases are renewed.
 	if !c.Elects {
-		c.Options.Values = map[string]map[string]any{}
+		values := map[string]map[string]any{}
 		for _, component := range devcluster.Components {
-			c.Options.Values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+			values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+			maps.Copy(values[component], c.Options.Values[component])
 		}
+		c.Options.Values = values
 	}
 	var err error
 	if c.Own, err = live.BringUpForTests(ctx, c.Options); err != nil {

@@ -18,6 +18,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/apply"
+	"packtree.dev/shared/kueue"
 
 	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/layout"
@@ -29,41 +30,55 @@ import (
 
 // plan decides on pods. If there are too many it decides a second time, past the cache: which of them are deleted
 // depends on all others, and the cache may not show yet what the last pass deleted, but already show that another pod
-// is no longer ready.
+// is no longer ready. It does so, too, if it creates pods that Kueue counts: these have a new name each time, for Kueue
+// knows the pods of a workload by their names, and takes one that comes under the name of another for that.
 func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) {
-	plan := pods.Decide(scope.podClique, scope.pods, r.Clock.Now())
-	if !plan.Surplus {
+	plan := pods.Decide(scope.podClique, scope.pods, "", r.Clock.Now())
+	counted := len(plan.Create) > 0 && scope.set.Labels[kueue.LabelQueue] != ""
+	if !plan.Surplus && !counted {
 		return plan, nil
 	}
-	if err := r.readPods(ctx, scope); err != nil {
-		return pods.Plan{}, fmt.Errorf("before some are deleted: %w", err)
+	version, err := r.readPods(ctx, scope)
+	if err != nil {
+		return pods.Plan{}, fmt.Errorf("before some are deleted or created: %w", err)
 	}
-	return pods.Decide(scope.podClique, scope.pods, r.Clock.Now()), nil
+	if !counted {
+		version = ""
+	}
+	return pods.Decide(scope.podClique, scope.pods, version, r.Clock.Now()), nil
 }
 
-// readPods reads the pods past the cache.
-func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
-	live, err := r.livePods(ctx, scope)
+// readPods reads the pods past the cache, and returns the version of what it has read.
+func (r *Reconciler) readPods(ctx context.Context, scope *scope) (version string, err error) {
+	live, err := r.listPods(ctx, scope)
 	if err != nil {
-		return err
+		return "", err
 	}
-	scope.keep(live)
-	return nil
+	scope.keep(live.Items)
+	return live.ResourceVersion, nil
 }
 
 func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]corev1.Pod, error) {
+	list, err := r.listPods(ctx, scope)
+	return list.Items, err
+}
+
+func (r *Reconciler) listPods(ctx context.Context, scope *scope) (corev1.PodList, error) {
 	var list corev1.PodList
 	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
 		client.MatchingLabels{grovev1alpha1.LabelPodClique: scope.podClique.Name})
 	if err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
+		return list, fmt.Errorf("listing pods: %w", err)
 	}
-	return list.Items, nil
+	return list, nil
 }
 
 // scale creates and deletes pods by the plan.
 func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
 	additions, unread := r.withTemplate(ctx, scope, plan.Create)
+	if unread == nil {
+		additions, unread = r.affordable(ctx, scope, additions)
+	}
 	if len(additions)+len(plan.Delete) > 0 {
 		log.FromContext(ctx).Info("scaling pods", "create", len(additions), "delete", len(plan.Delete))
 	}
@@ -148,7 +163,7 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 func (r *Reconciler) make(
 	ctx context.Context, scope *scope, live func() ([]corev1.Pod, error), maker pods.Maker, addition pods.Addition,
 ) (*corev1.Pod, error) {
-	for taken := map[string]bool{}; ; addition.Name = pods.FreeName(scope.podClique, addition.Index, taken) {
+	for taken := map[string]bool{}; ; addition.Name = pods.FreeName(scope.podClique, addition.Index, "", taken) {
 		pod := maker.Make(addition.Name, addition.Index)
 		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
 		if err == nil {
@@ -213,14 +228,14 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 			gated = append(gated, pod)
 		}
 	}
-	if len(held) == 0 {
+	if len(held) == 0 && scope.unaffordable == "" {
 		return nil
 	}
 	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
 	if err != nil {
 		return err
 	}
-	base, err := r.base(ctx, scope)
+	base, err := r.followed(ctx, scope, grovev1alpha1.LabelBasePodGang)
 	if err != nil {
 		return err
 	}
@@ -234,6 +249,9 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 	}
 	scope.gating = gangs.WhyGated(held, topology.NameFor(scope.set), scope.podClique.Labels[grovev1alpha1.LabelPodGang],
 		gang, base)
+	if scope.gating == "" && scope.unaffordable != "" {
+		scope.gating = "pods that are made when gang " + scope.unaffordable + " has its minimum on nodes"
+	}
 	return err
 }
 
@@ -289,19 +307,20 @@ func (r *Reconciler) gang(ctx context.Context, scope *scope, label string) (*sch
 	return gang, nil
 }
 
-// base returns the base gang for the decision about a scaled gang's gates; nil for a PodClique of a base gang.
-func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error) {
-	name, ok := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]
+// followed returns the gang that a label of the PodClique names and that others follow; nil for a PodClique without the
+// label, as one of a base gang follows none.
+func (r *Reconciler) followed(ctx context.Context, scope *scope, label string) (*gangs.Base, error) {
+	name, ok := scope.podClique.Labels[label]
 	if !ok {
 		return nil, nil
 	}
-	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelBasePodGang)
+	gang, err := r.gang(ctx, scope, label)
 	if err != nil {
 		return nil, err
 	}
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, lookup.OfGang(scope.podClique.Namespace, name)...); err != nil {
-		return nil, fmt.Errorf("listing pods of the base gang: %w", err)
+		return nil, fmt.Errorf("listing pods of gang %s: %w", name, err)
 	}
 	scheduled := map[string]int32{}
 	for i := range list.Items {
@@ -309,6 +328,5 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 			scheduled[pod.Labels[grovev1alpha1.LabelPodClique]]++
 		}
 	}
-	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }},
-		nil
+	return &gangs.Base{Name: name, Gang: gang, OnNodes: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
 }

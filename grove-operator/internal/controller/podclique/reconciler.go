@@ -62,6 +62,8 @@ type scope struct {
 	statusDue time.Time
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
+	// unaffordable is the gang that pods wait for before they are made, as Kueue would count them; empty for none.
+	unaffordable string
 	// stale reports whether the set has changed since the cache saw it.
 	stale bool
 }
@@ -75,6 +77,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	scope, err := r.observe(ctx, podClique)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing PodClique %s: %w", request, err)
+	}
+	if err := r.uncount(ctx, scope); err != nil {
+		return passes.Outcome(ctx, reconcile.Result{}, err)
 	}
 	if podClique.DeletionTimestamp != nil {
 		next, err := r.finalize(ctx, scope)
@@ -136,7 +141,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time
 		return time.Time{}, errors.Join(err, r.writeStatus(ctx, scope, err))
 	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
-		if err := r.readPods(ctx, scope); err != nil {
+		if _, err := r.readPods(ctx, scope); err != nil {
 			return time.Time{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/kueue"
 	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/layout"
@@ -61,6 +62,13 @@ func scheduledNow() predicate.Funcs {
 }
 
 func (r *Reconciler) followersOfPod(ctx context.Context, pod client.Object) []reconcile.Request {
+	if pod := pod.(*corev1.Pod); kueue.Managed(pod) {
+		gang := &schedulerv1alpha1.PodGang{}
+		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[grovev1alpha1.LabelPodGang]}
+		if err := r.Client.Get(ctx, key, gang); err == nil {
+			return r.ofGang(ctx, gang) // Pods above the gang's own minimum wait for it, too.
+		}
+	}
 	if _, scaled := pod.GetLabels()[grovev1alpha1.LabelBasePodGang]; scaled {
 		return nil
 	}

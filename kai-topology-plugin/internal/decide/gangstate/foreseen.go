@@ -6,6 +6,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/shared/kueue"
 )
 
 // Foresee records that a gang has its nodes, and the room that it needs for its further pods and for those that follow
@@ -21,13 +22,16 @@ func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clus
 }
 
 // foresee keeps room for pods that are yet to be made, in place of what was kept for such. Until says when that for a
-// gang is given back.
+// gang is given back. Pods that need quota get no room: Kueue may give the quota to others, who then need it.
 func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
 	r.release(func(v *reservation) bool { return v.purpose == foreseen })
 	for key, room := range rooms {
 		var placements []Placement
 		for node, pods := range room {
 			for _, pod := range pods {
+				if kueue.Managed(pod) {
+					continue
+				}
 				placements = append(placements, Placement{Pod: pod, Node: node})
 			}
 		}

@@ -90,6 +90,16 @@ func drop(state *State, name string) bool {
 	return len(effects.WriteStatus) > 0
 }
 
+func TestNoRoomIsForeseenForPodsThatNeedQuota(t *testing.T) {
+	state, queued := New(anyone), pod("q")
+	inQueue(queued)
+	state.keepFor(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): {"n1": {pod("p"), queued}}}, untilNoon)
+	want := map[string][]string{"n1": {"p"}}
+	if diff := cmp.Diff(want, reservedNames(state, key("x"))); diff != "" {
+		t.Errorf("reserved (-want +got):\n%s", diff)
+	}
+}
+
 func TestRoomIsGivenBackOnce(t *testing.T) {
 	state := promised()
 	if !state.redeem(key("a-0"), nil) || state.redeem(key("a-0"), nil) {

@@ -18,6 +18,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/kueue"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -47,9 +48,11 @@ func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 }
 
 // hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
-// make room for somebody more important has left its room to them.
+// make room for somebody more important has left its room to them, and one that Kueue has evicted to those that get its
+// quota: its successor waits for quota.
 func hasSuccessor(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) || metav1.GetControllerOf(pod) == nil {
+	if kueue.Evicted(pod) || pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) ||
+		metav1.GetControllerOf(pod) == nil {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
@@ -72,7 +75,9 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	case !s.opened:
 		return
 	case hold <= 0 || s.stops(r, gang.LeafOf(pod), now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
-		s.dropSeats(e, r, SeatNotNeeded, func(other *reservation) bool { return other == seat })
+		s.dropSeats(e, r, SeatNotNeeded, func(other *reservation) bool {
+			return other == seat || kueue.EvictedWith(pod, other.placement().Pod)
+		})
 		return
 	case seat == nil && r.movesPod(pod):
 		// Its seat is elsewhere.

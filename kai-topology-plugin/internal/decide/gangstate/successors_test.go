@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/kueue"
 )
 
 // ownedPod is a pod of gang mine that its owner makes again.
@@ -36,6 +37,12 @@ func stopping(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.NewTime(s
 func failed(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }
 
 func succeeded(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
+
+func inQueue(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, kueue.LabelGroup, "group") }
+
+func evictedByKueue(pod *corev1.Pod) {
+	pod.Status.Conditions = []corev1.PodCondition{{Type: kueue.ConditionEvicted, Status: corev1.ConditionTrue}}
+}
 
 func says(key, value string) func(*scheduling.PodGroup) {
 	return func(group *scheduling.PodGroup) { metav1.SetMetaDataAnnotation(&group.ObjectMeta, key, value) }
@@ -117,6 +124,13 @@ func TestWhoLeavesASeat(t *testing.T) {
 		}},
 		"not one that made room for somebody more important": {leave: func(s *State) Effects {
 			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", preempted), start)
+		}},
+		"not one that Kueue evicts": {leave: func(s *State) Effects {
+			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping, evictedByKueue), start)
+		}},
+		"not one whose group Kueue evicts afterwards": {leave: func(s *State) Effects {
+			s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", inQueue, stopping), start)
+			return s.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", inQueue, stopping, evictedByKueue), start)
 		}},
 		"not one that nobody makes again": {leave: func(s *State) Effects {
 			s.added(memberPod("alone", "n3"), start)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/kueue"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -84,14 +85,17 @@ func AssembleFor(
 	return gang, tally.Incomplete(gang.Tree, gang.firsts)
 }
 
-func (g *Gang) firsts() (stray, foreign *corev1.Pod) {
+func (g *Gang) firsts() (first Firsts) {
 	if len(g.Strays) > 0 {
-		stray = g.Strays[0]
+		first.Stray = g.Strays[0]
 	}
 	if len(g.Foreign) > 0 {
-		foreign = g.Foreign[0]
+		first.Foreign = g.Foreign[0]
 	}
-	return stray, foreign
+	if i := slices.IndexFunc(g.Gated, kueue.Waits); i >= 0 {
+		first.InQueue = g.Gated[i]
+	}
+	return first
 }
 
 // Read returns the tree of a PodGroup, nil if that is invalid, and holds a gang that cannot be planned whatever pods

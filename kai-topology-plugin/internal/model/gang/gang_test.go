@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/kueue"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -29,7 +30,11 @@ func podIn(leaf, name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-func gated(pod *corev1.Pod)    { pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}} }
+func gated(pod *corev1.Pod) { pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}} }
+func inQueue(pod *corev1.Pod) {
+	pod.Labels[kueue.LabelQueue] = "team-a"
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: kueue.GateAdmission}}
+}
 func bound(pod *corev1.Pod)    { pod.Spec.NodeName = "node" }
 func deleted(pod *corev1.Pod)  { pod.DeletionTimestamp = ptr.To(metav1.Now()) }
 func finished(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
@@ -72,6 +77,22 @@ func TestAssemble(t *testing.T) {
 				Reason: "Incomplete",
 				Lacks:  true, Message: "waiting for pods to be created: subgroup a has 0 of 1, subgroup b has 1 of 2; " +
 					"pods held by scheduling gates: 1",
+			},
+		},
+		"a gang that has all its pods and no quota waits for that": {
+			spec: twoLeaves,
+			pods: []*corev1.Pod{podIn("a", "a1", inQueue), podIn("b", "b1", inQueue), podIn("b", "b2", inQueue)},
+			want: &gang.Hold{
+				Reason: "Incomplete", Lacks: true, Message: "waits for quota in queue team-a, pods: 3",
+			},
+		},
+		"a gang that lacks pods and quota waits for both": {
+			spec: twoLeaves,
+			pods: []*corev1.Pod{podIn("a", "a1", inQueue), podIn("b", "b1", gated)},
+			want: &gang.Hold{
+				Reason: "Incomplete", Lacks: true,
+				Message: "waiting for pods to be created: subgroup a has 0 of 1, subgroup b has 0 of 2; " +
+					"waits for quota in queue team-a, pods: 1; pods held by scheduling gates: 1",
 			},
 		},
 		"a pod of a leaf that does not exist counts for none": {

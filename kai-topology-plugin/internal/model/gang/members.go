@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"packtree.dev/shared/kueue"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -123,21 +124,23 @@ func (m *Members) Lacks(tree *podgrouptree.Tree) bool { return !m.tally.madeFor(
 
 // Incomplete holds a gang that lacks pods; it is nil for one that has enough.
 func (m *Members) Incomplete(tree *podgrouptree.Tree) *Hold {
-	return m.tally.Incomplete(tree, func() (stray, foreign *corev1.Pod) { return m.firsts(tree) })
+	return m.tally.Incomplete(tree, func() Firsts { return m.firsts(tree) })
 }
 
-func (m *Members) firsts(tree *podgrouptree.Tree) (stray, foreign *corev1.Pod) {
+func (m *Members) firsts(tree *podgrouptree.Tree) (first Firsts) {
 	older := func(pod, than *corev1.Pod) bool { return than == nil || byAge(pod, than) < 0 }
 	for _, known := range m.pods {
 		switch pod := known.pod; {
 		case known.shown == isGone:
 		case tree.Leaf(LeafOf(pod)) == nil:
-			if older(pod, stray) {
-				stray = pod
+			if older(pod, first.Stray) {
+				first.Stray = pod
 			}
-		case known.shown == isForeign && older(pod, foreign):
-			foreign = pod
+		case known.shown == isForeign && older(pod, first.Foreign):
+			first.Foreign = pod
+		case known.shown == isGated && kueue.Waits(pod) && older(pod, first.InQueue):
+			first.InQueue = pod
 		}
 	}
-	return stray, foreign
+	return first
 }

@@ -8,6 +8,7 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/kueue"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -19,8 +20,8 @@ type Count struct {
 	// Pending includes the Assumed ones, which the scheduler has put on a node.
 	Pending, Standing, Assumed int
 	// Gated pods would be pending if no scheduling gate held them, Foreign ones if they did not wait for another
-	// scheduler.
-	Gated, Foreign int
+	// scheduler. InQueue are the gated ones that wait for quota.
+	Gated, Foreign, InQueue int
 }
 
 // state is what a pod is to its gang.
@@ -70,6 +71,9 @@ func (t Tally) add(pod *corev1.Pod, state state, times int) {
 		count.Assumed += times
 	case isGated:
 		count.Gated += times
+		if kueue.Waits(pod) {
+			count.InQueue += times
+		}
 	}
 	if count == (Count{}) {
 		delete(t, name)
@@ -114,9 +118,8 @@ func (t Tally) Begun(tree *podgrouptree.Tree) bool {
 	return standing && !satisfied
 }
 
-// Incomplete holds a gang that lacks pods; it is nil for one that has enough. Firsts returns the first of the pods
-// that name no leaf of the tree, and of those that wait for another scheduler; it is asked only if there are any.
-func (t Tally) Incomplete(tree *podgrouptree.Tree, firsts func() (stray, foreign *corev1.Pod)) *Hold {
+// Incomplete holds a gang that lacks pods; it is nil for one that has enough. Firsts is asked only if one is needed.
+func (t Tally) Incomplete(tree *podgrouptree.Tree, firsts func() Firsts) *Hold {
 	if tree.Root.Satisfied(t.members) {
 		return nil
 	}
@@ -124,16 +127,24 @@ func (t Tally) Incomplete(tree *podgrouptree.Tree, firsts func() (stray, foreign
 }
 
 // shortfall names the leaves that lack pods, and what might be behind it.
-func (t Tally) shortfall(tree *podgrouptree.Tree, firsts func() (stray, foreign *corev1.Pod)) string {
+func (t Tally) shortfall(tree *podgrouptree.Tree, firsts func() Firsts) string {
 	var lacking []string
-	gated, strays, foreign := 0, t.strays(tree), 0
+	gated, inQueue, strays, foreign := 0, 0, t.strays(tree), 0
 	for _, leaf := range tree.Leaves() {
+		inQueue += t[leaf.Name].InQueue
 		gated, foreign = gated+t[leaf.Name].Gated, foreign+t[leaf.Name].Foreign
 		if have := t.members(leaf); have < int(leaf.MinMember) {
 			lacking = append(lacking, fmt.Sprintf("%s has %d of %d", describe(leaf), have, leaf.MinMember))
 		}
 	}
 	message := "waiting for pods to be created: " + firstOf(lacking, ", ")
+	if inQueue > 0 {
+		quota := fmt.Sprintf("waits for quota in queue %s, pods: %d", firsts().InQueue.Labels[kueue.LabelQueue], inQueue)
+		if t.madeFor(tree) {
+			return quota
+		}
+		message, gated = message+"; "+quota, gated-inQueue
+	}
 	if gated > 0 {
 		message += fmt.Sprintf("; pods held by scheduling gates: %d", gated)
 	}
@@ -143,14 +154,20 @@ func (t Tally) shortfall(tree *podgrouptree.Tree, firsts func() (stray, foreign 
 	if strays+foreign == 0 {
 		return message
 	}
-	firstStray, firstForeign := firsts()
-	if firstStray != nil {
-		message += "; " + strayMessage(tree, firstStray, strays)
+	first := firsts()
+	if first.Stray != nil {
+		message += "; " + strayMessage(tree, first.Stray, strays)
 	}
-	if firstForeign != nil {
-		message += "; " + foreignMessage(firstForeign, foreign)
+	if first.Foreign != nil {
+		message += "; " + foreignMessage(first.Foreign, foreign)
 	}
 	return message
+}
+
+// Firsts are the first pods that cannot be placed for some reason; nil where there is none.
+type Firsts struct {
+	// Stray names no leaf of the tree, Foreign waits for another scheduler, and InQueue for quota.
+	Stray, Foreign, InQueue *corev1.Pod
 }
 
 // strays counts the pods that name no leaf of the tree.

@@ -26,6 +26,8 @@ type arguments struct {
 	// ReserveFor is how long room is reserved for a gang that was overtaken too often while no pod leaves it; unset is
 	// five minutes, and 0s never.
 	ReserveFor *metav1.Duration `json:"reserveFor,omitempty"`
+	// AdmissionCheck has AdmissionChecks of Kueue answered.
+	AdmissionCheck bool `json:"admissionCheck,omitempty"`
 	// repair is what Repair says.
 	repair repairpolicy.Policy
 	// shapes are what Shapes say.

@@ -24,6 +24,7 @@
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
+//	admissioncheck.go  whether a gang fits, for Kueue, before that gives quota to it
 //	hints.go       which events let a gang that does not fit try again
 //	queue.go       the queue passes over gangs that an event does not help
 package plugin
@@ -124,6 +125,11 @@ func Factory(leading <-chan struct{}) (
 		made.mender.unset = arguments.repair
 		if arguments.ReserveFor != nil {
 			made.reader.reserver.For = arguments.ReserveFor.Duration
+		}
+		if arguments.AdmissionCheck {
+			if err := made.admitBy(ctx, leading); err != nil {
+				return nil, err
+			}
 		}
 		shared.name(arguments.shapes)
 		return made, nil

@@ -1,0 +1,41 @@
+package admission_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/kueue"
+
+	"packtree.dev/grove-operator/internal/admission"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
+)
+
+func TestTheQueueOfASetStays(t *testing.T) {
+	in := func(queue string) *grovev1alpha1.PodCliqueSet {
+		set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"]"))
+		if queue != "" {
+			set.Labels = map[string]string{kueue.LabelQueue: queue}
+		}
+		return set
+	}
+	changed := []string{"metadata.labels[kueue.x-k8s.io/queue-name]: FieldValueForbidden"}
+	for name, c := range map[string]struct {
+		old, new string
+		want     []string
+	}{
+		"it stays":       {old: "red", new: "red"},
+		"it changes":     {old: "red", new: "blue", want: changed},
+		"it comes later": {new: "red", want: changed},
+		"it is gone":     {old: "red", want: changed},
+		"there is none":  {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, errs := admission.ValidateUpdate(in(c.old), in(c.new), admission.Cluster{Lookup: fixture.Lookup()}, 0)
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
