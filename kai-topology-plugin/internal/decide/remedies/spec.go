@@ -18,28 +18,39 @@ func (p *unplaced) relaxLevel(ctx context.Context) ([]Remedy, error) {
 	if p.why.Level == "" || p.group() == nil || p.group().Constraint.RequiredTopologyLevel == "" {
 		return nil, nil
 	}
-	levels := p.cluster.LevelKeys(p.why.Topology)
-	at := slices.Index(levels, p.why.Level)
+	known, _ := p.cluster.Levels(p.why.Topology)
+	levels, from := known.Keys(), p.asked()
+	at := slices.Index(levels, from)
 	for broader := at - 1; broader >= -1; broader-- {
 		level := ""
 		if broader >= 0 {
 			level = levels[broader]
 		}
-		tied := p.tiedBelow(levels, broader)
+		tied := p.tiedBelow(levels, broader, from)
 		fits, err := p.withSpec(ctx, func(podGroup *scheduling.PodGroup) { require(podGroup, tied, level) })
 		if err != nil {
 			return nil, err
 		}
 		if fits || broader == -1 {
-			return []Remedy{{Kind: RelaxLevel, Change: relaxed(tied, p.why.Level, level), Fits: fits}}, nil
+			return []Remedy{{Kind: RelaxLevel, Change: relaxed(tied, from, level), Fits: fits}}, nil
 		}
 	}
 	return nil, nil
 }
 
-// tiedBelow returns the groups that must be relaxed for the explained one to leave its level: those that ask for the
+// asked is the level that the explained group has to leave. An explanation speaks of hosts where it asks for a NUMA
+// zone.
+func (p *unplaced) asked() string {
+	group := p.group()
+	if group.RequiresZone() && group.OnNodes().RequiredTopologyLevel == p.why.Level {
+		return group.Constraint.RequiredTopologyLevel
+	}
+	return p.why.Level
+}
+
+// tiedBelow returns the groups that must be relaxed for the explained one to leave a level: those that ask for the
 // same, since they are mostly alike, and its ancestors as far as they ask for anything narrower than the new level.
-func (p *unplaced) tiedBelow(levels []string, broader int) []*podgrouptree.Group {
+func (p *unplaced) tiedBelow(levels []string, broader int, from string) []*podgrouptree.Group {
 	ancestors := map[*podgrouptree.Group]bool{}
 	for up := p.group(); up != nil; up = up.Parent {
 		ancestors[up] = true
@@ -51,7 +62,7 @@ func (p *unplaced) tiedBelow(levels []string, broader int) []*podgrouptree.Group
 			continue
 		}
 		narrower := slices.Index(levels, constraint.RequiredTopologyLevel) > broader
-		if narrower && (ancestors[group] || constraint.RequiredTopologyLevel == p.why.Level) {
+		if narrower && (ancestors[group] || constraint.RequiredTopologyLevel == from) {
 			tied = append(tied, group)
 		}
 	}

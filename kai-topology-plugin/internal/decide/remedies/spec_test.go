@@ -19,6 +19,21 @@ func leaves(constraint string, minima ...int) (spec, members string) {
 	return "subGroups: [" + strings.Join(all, ", ") + "]", members
 }
 
+// zoned are two nodes of two NUMA zones of two GPUs each.
+var zoned = strings.Replace(topology, "hostname}", "hostname}, {nodeLabel: l/numa}", 1) + node("z", "r1", "n1", 4) +
+	node("z", "r1", "n2", 4) + zonesOf("n1") + zonesOf("n2")
+
+func zonesOf(node string) string {
+	const devices = `type: Node, resources: [{name: nvidia.com/gpu, capacity: "2", available: "2"}]`
+	return fmt.Sprintf(`---
+apiVersion: topology.node.k8s.io/v1alpha2
+kind: NodeResourceTopology
+metadata: {name: %s}
+attributes: [{name: topologyManagerPolicy, value: single-numa-node}]
+zones: [{name: node-0, %[2]s}, {name: node-1, %[2]s}]
+`, node, devices)
+}
+
 func TestWhatIsAskedOfTopologiesIsRelaxed(t *testing.T) {
 	four, fourPods := leaves(", "+oneRack, 1, 1, 1, 3)
 	five, fivePods := leaves(", "+oneRack, 1, 1, 1, 1, 3)
@@ -26,6 +41,14 @@ func TestWhatIsAskedOfTopologiesIsRelaxed(t *testing.T) {
 		node("z", "r4", "m4", 4)
 	other := strings.Replace(strings.TrimPrefix(topology, "\n"), "name: t}", "name: other}", 1)
 	tryAll(t, map[string]attempt{
+		"a NUMA zone is the narrowest level": {
+			zoned + podGroup("ask", "minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: l/numa}") +
+				pods("ask", "", 2, 2),
+			[]string{
+				"✓ RelaxLevel: require kubernetes.io/hostname instead of l/numa for the gang",
+				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
+			},
+		},
 		"four groups are named": {
 			racks + podGroup("ask", four) + fourPods,
 			[]string{
