@@ -58,7 +58,7 @@ func compare(t *testing.T, name, got string) {
 }
 
 func TestGolden(t *testing.T) {
-	for name, args := range map[string][]string{
+	compareAll(t, dump, map[string][]string{
 		"tree.txt":            {"tree"},
 		"tree-host.txt":       {"tree", "--topology", "racks", "--level", "host"},
 		"tree-zone-cpu.txt":   {"tree", "--level", "zone", "--resource", "cpu", "-n", "research"},
@@ -78,7 +78,23 @@ func TestGolden(t *testing.T) {
 		"explain-lost.txt":    {"explain", "lost"},
 		"explain-placed.txt":  {"explain", "podgroup/batch", "-n", "research"},
 		"explain-empty.txt":   {"explain", "pcs/empty"},
-	} {
+	})
+}
+
+func TestZonesOfNodesAreDrawnAndNamed(t *testing.T) {
+	compareAll(t, "testdata/zones.yaml", map[string][]string{
+		"zones-tree.txt":    {"tree"},
+		"zones-host.txt":    {"tree", "--level", "host"},
+		"zones-numa.txt":    {"tree", "--level", "numa"},
+		"zones-explain.txt": {"explain", "pair"},
+		"zones-wide.txt":    {"explain", "wide"},
+	})
+}
+
+// compareAll compares what commands print of a dump with golden files.
+func compareAll(t *testing.T, dump string, commands map[string][]string) {
+	t.Helper()
+	for name, args := range commands {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := run(t, append(args, "-f", dump)...)
 			if err != nil {

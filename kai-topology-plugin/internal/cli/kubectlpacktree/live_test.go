@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,7 +29,7 @@ const standing = `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology
 metadata: {name: racks}
-spec: {levels: [{nodeLabel: example.com/rack}, {nodeLabel: kubernetes.io/hostname}]}
+spec: {levels: [{nodeLabel: example.com/rack}, {nodeLabel: kubernetes.io/hostname}, {nodeLabel: example.com/numa}]}
 ---
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
@@ -78,6 +79,38 @@ kind: Pod
 metadata: {name: asked-0, annotations: {pod-group-name: asked}}
 spec: {%s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "4"}, limits: {nvidia.com/gpu: "4"}}}]}
 `
+
+// zonesKind is a kind of others that says what NUMA zones nodes have.
+const zonesKind = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: noderesourcetopologies.topology.node.k8s.io
+  annotations: {api-approved.kubernetes.io: "https://github.com/kubernetes/enhancements/pull/1870"}
+spec:
+  group: topology.node.k8s.io
+  scope: Cluster
+  names: {plural: noderesourcetopologies, kind: NodeResourceTopology}
+  versions:
+  - name: v1alpha2
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// zonesOfN1 says that node n1 has two zones of two devices.
+func zonesOfN1() *unstructured.Unstructured {
+	zone := func(name string) map[string]any {
+		devices := map[string]any{"name": "nvidia.com/gpu", "capacity": "2", "allocatable": "2"}
+		return map[string]any{"name": name, "type": "Node", "resources": []any{devices}}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
+		"metadata":   map[string]any{"name": "n1"},
+		"attributes": []any{map[string]any{"name": "topologyManagerPolicy", "value": "single-numa-node"}},
+		"zones":      []any{zone("node-0"), zone("node-1")},
+	}}
+}
 
 // patience is how long the API server may take to stop serving a kind.
 const patience = 3 * time.Minute
@@ -279,6 +312,41 @@ var _ = Describe("a user", Ordered, func() {
 		_, _, err := packtree(userWith("nobody"), "tree")
 		Expect(err).To(MatchError(
 			And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
+	})
+
+	It("who has the viewer role sees the NUMA zones of nodes once they are served, and what-if counts them", func() {
+		manifest := file("three.yaml", strings.ReplaceAll(fmt.Sprintf(asked, "nodeSelector: {kubernetes.io/hostname: n1}, "+
+			"priority: 1000,"), `"4"`, `"3"`))
+		stdout, _, err := packtree(viewer, "what-if", "-f", manifest)
+		Expect(err).NotTo(HaveOccurred(), stdout)
+
+		apply(zonesKind)
+		Eventually(func() error { return admin.Create(ctx, zonesOfN1()) }).WithTimeout(patience).Should(Succeed())
+		Eventually(func() error {
+			stdout, _, err = packtree(viewer, "what-if", "-f", manifest)
+			return err
+		}).WithTimeout(patience).Should(HaveOccurred())
+		Expect(stdout).To(ContainSubstring("1 node excluded by NUMA zones too small"))
+
+		bundle, stderr, err := packtree(viewer, "support-bundle")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stderr).To(BeEmpty())
+		live, _, err := packtree(viewer, "tree", "--level", "numa")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(live).To(And(ContainSubstring("numa node-0"), Not(ContainSubstring("Without label"))))
+		dumped, _, err := packtree(viewer, "tree", "--level", "numa", "-f", file("bundle.yaml", bundle))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(dumped).To(Equal(live))
+
+		p := viewed(viewer)
+		p.hears("overview")
+		zones := p.reads().Topologies[0].Cluster.Domains[0].Domains[0].Zones
+		Expect(zones).To(HaveLen(2))
+		Expect(zones[0].Amounts).To(HaveField("Free", 1.0), "a pod has one of two")
+
+		stdout, stderr, err = packtree(userWith("zoneless", nodesAndPods), "tree")
+		Expect(err).NotTo(HaveOccurred(), stdout)
+		Expect(stderr).To(ContainSubstring("you may not list NodeResourceTopologies"))
 	})
 
 	It("of a cluster without our kinds is told so", func() {

@@ -24,7 +24,8 @@ func (p *plugin) treeCommand() *cobra.Command {
 		Short: "Draw the topologies: used and free in each domain, and which gang stands where",
 		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there
 is of a resource, how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has.
-Hosts are left out unless --level host asks for them. Free domains that are alike are drawn in one line.
+Hosts are left out unless --level host asks for them, and the NUMA zones of hosts unless --level has the name of their
+level. Free domains that are alike are drawn in one line.
 
 Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible
 of the levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
@@ -32,7 +33,7 @@ for the successors of pods that left, the room that is kept for gangs that wait,
 that lack a label of the topology are drawn where their labels end.
 
 -o json prints all of it, hosts included:
-  resource, topologies[]{name, levels[], cluster},
+  resource, topologies[]{name, levels[], zoneLevel, cluster},
   waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
   seats[]{namespace, gang, subGroup, node, until},
@@ -42,7 +43,7 @@ that lack a label of the topology are drawn where their labels end.
   pods[]{namespace, name, node, gang, subGroup, amount, scheduler, gated, leaving}
 where cluster and each of its domains[] has
   name, level, path, nodes, used, free, unavailable, total, cordoned, notReady, otherPods,
-  gangs[]{namespace, name, pods, amount}, domains[],
+  gangs[]{namespace, name, pods, amount}, domains[], zones[] (of a node),
   unlabelled{level, nodeNames[], ...}
 Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 		Example: `  kubectl packtree tree
@@ -58,7 +59,7 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	flags := command.Flags()
 	flags.StringVar(&asked.Topology, "topology", "", "draw this Topology only")
 	flags.StringVar(&level, "level", "",
-		"the narrowest level to draw: host, a node label key, or its last part, such as rack")
+		"the narrowest level to draw: host, the key of a level, or its last part, such as rack or numa")
 	flags.StringVar(&asked.Resource, "resource", "",
 		"the resource to show; "+string(nodes.GPU)+" if any node has it, else cpu")
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")

@@ -76,7 +76,7 @@ func drawTopology(
 	}
 	b.WriteString("\n")
 	rows := []row{{title: resourceName, domain: topology.Cluster, nodes: count(topology.Cluster.Nodes, "node")}}
-	rows = appendRows(rows, topology.Cluster, "", narrowest(topology.Levels, level))
+	rows = appendRows(rows, topology.Cluster, "", drawnLevels(topology, level))
 	rows[0].leaf = len(rows) == 1
 	layout := layoutOf(pen, rows, resourceName)
 	for _, row := range rows {
@@ -84,30 +84,28 @@ func drawTopology(
 	}
 }
 
-// narrowest returns the level below which nothing is drawn: the one that is asked for, or the last above the hosts.
-func narrowest(levels []string, level string) string {
-	if hosts(level) {
-		return corev1.LabelHostname
+// drawnLevels returns the levels that are drawn: down to the one that is asked for, or to the last above the hosts.
+func drawnLevels(topology overview.Topology, level string) []string {
+	labels := slices.DeleteFunc(slices.Clone(topology.Levels), func(key string) bool {
+		return key == topology.ZoneLevel || key == corev1.LabelHostname
+	})
+	switch {
+	case hosts(level):
+		return append(labels, corev1.LabelHostname)
+	case level != "" && topology.ZoneLevel != "" && named(topology.ZoneLevel, level):
+		return append(labels, corev1.LabelHostname, topology.ZoneLevel)
 	}
-	last := ""
-	for _, key := range levels {
-		if level != "" && named(key, level) {
-			return key
-		}
-		if key != corev1.LabelHostname {
-			last = key
-		}
+	asked := slices.IndexFunc(labels, func(key string) bool { return named(key, level) })
+	if level == "" || asked < 0 {
+		return labels
 	}
-	return last
+	return labels[:asked+1]
 }
 
 // appendRows adds the domains below one.
-func appendRows(rows []row, of *occupancy.Domain, indent, narrowest string) []row {
-	if of.Level == narrowest {
-		return rows
-	}
-	children := foldAlike(of.Domains, narrowest)
-	if of.Unlabelled != nil {
+func appendRows(rows []row, of *occupancy.Domain, indent string, levels []string) []row {
+	children := foldAlike(slices.Concat(of.Domains, of.Zones), levels)
+	if of.Unlabelled != nil && slices.Contains(levels, of.Unlabelled.Level) {
 		children = append(children, unlabelledRow(of.Unlabelled))
 	}
 	for i, child := range children {
@@ -119,7 +117,7 @@ func appendRows(rows []row, of *occupancy.Domain, indent, narrowest string) []ro
 		at := len(rows)
 		rows = append(rows, child)
 		if !child.leaf {
-			rows = appendRows(rows, child.domain, indent+below, narrowest)
+			rows = appendRows(rows, child.domain, indent+below, levels)
 			rows[at].leaf = len(rows) == at+1
 		}
 	}
@@ -130,12 +128,12 @@ func unlabelledRow(of *occupancy.Domain) row {
 	return row{title: "no " + levelName(of.Level) + " label", domain: of, nodes: count(of.Nodes, "node"), leaf: true}
 }
 
-// foldAlike makes one row of each run of domains that are free and alike. Without a topology, or where the hosts are
-// not asked for, domains of single hosts are no rows at all.
-func foldAlike(domains []*occupancy.Domain, narrowest string) []row {
+// foldAlike makes one row of each run of domains that are free and alike. Domains of other levels than these are no
+// rows at all.
+func foldAlike(domains []*occupancy.Domain, levels []string) []row {
 	var rows []row
 	for i := 0; i < len(domains); {
-		if domains[i].Level == corev1.LabelHostname && narrowest != corev1.LabelHostname {
+		if !slices.Contains(levels, domains[i].Level) {
 			return nil
 		}
 		run := 1
@@ -166,7 +164,7 @@ func rowOf(run []*occupancy.Domain) row {
 	}
 	if len(run) == 1 {
 		nodes := count(first.Nodes, "node")
-		if first.Level == corev1.LabelHostname {
+		if first.Level == corev1.LabelHostname || first.Nodes == 0 {
 			nodes = ""
 		}
 		return row{title: title, domain: first, nodes: nodes}

@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // Domain is a topology domain, or the whole cluster, or a node.
@@ -35,6 +36,8 @@ type Domain struct {
 	NodeNames []string `json:"nodeNames,omitempty"`
 	// Domains are the next narrower ones, by name.
 	Domains []*Domain `json:"domains,omitempty"`
+	// Zones are the NUMA zones of a node that reports them, where the topology has a level of zones.
+	Zones []*Domain `json:"zones,omitempty"`
 
 	gangs map[gang.Key]*Occupant
 	below map[string]*Domain
@@ -67,18 +70,27 @@ func Resource(all []*corev1.Node) corev1.ResourceName {
 	return corev1.ResourceCPU
 }
 
-// Of returns the whole cluster, divided by the levels, which are node label keys from the broadest. Below the last of
-// them come the nodes themselves, unless that is the host's name. Only gangs that shown accepts are listed.
-func Of(cluster *inventory.Inventory, levels []string, name corev1.ResourceName, shown func(gang.Key) bool) *Domain {
+// Of returns the whole cluster, divided by the levels. Below the last of them that node labels distinguish come the
+// nodes themselves, unless that is the host's name. Only gangs that shown accepts are listed.
+func Of(
+	cluster *inventory.Inventory, levels podgrouptree.Hierarchy, name corev1.ResourceName, shown func(gang.Key) bool,
+) *Domain {
 	standing := map[string][]*corev1.Pod{}
 	for _, pod := range inventory.Standing(cluster.Pods) {
 		standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
 	}
-	root := &Domain{}
+	root, labels := &Domain{}, levels.NodeLabels()
 	for _, node := range cluster.Nodes {
 		stock := stockOf(node, standing[node.Name], name, shown)
-		for _, domain := range root.descend(node, levels) {
+		domains := root.descend(node, labels)
+		for _, domain := range domains {
 			domain.add(stock)
+		}
+		if last := domains[len(domains)-1]; levels.Zone() != "" && last.Name != "" {
+			last.Zones = zonesOf(cluster.Zones.Node(node.Name), node, standing[node.Name], name)
+			for _, zone := range last.Zones {
+				zone.Level, zone.Path = levels.Zone(), nodes.ZonePath(node, labels, zone.Name).String()
+			}
 		}
 	}
 	root.settle()

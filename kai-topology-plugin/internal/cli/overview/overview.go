@@ -52,6 +52,8 @@ type Topology struct {
 	// Name is empty for nodes without a topology.
 	Name   string   `json:"name"`
 	Levels []string `json:"levels"`
+	// ZoneLevel is the last level if its domains are NUMA zones.
+	ZoneLevel string `json:"zoneLevel,omitempty"`
 	// Cluster is the whole cluster, with its domains below it.
 	Cluster *occupancy.Domain `json:"cluster"`
 }
@@ -114,9 +116,9 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 		names = []string{""}
 	}
 	for _, name := range names {
-		levels := cluster.LevelKeys(name)
+		levels, _ := cluster.Levels(name)
 		drawn := occupancy.Of(cluster, levels, resource, asked.shows)
-		topology := Topology{Name: name, Levels: append([]string{}, levels...), Cluster: drawn}
+		topology := Topology{Name: name, Levels: levels.Keys(), ZoneLevel: levels.Zone(), Cluster: drawn}
 		seen.Topologies = append(seen.Topologies, topology)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -38,6 +38,8 @@ export interface Happened {
 export interface Topology {
   name: string;
   levels: string[];
+  /** The last level, if its domains are NUMA zones. */
+  zoneLevel?: string;
   cluster: Domain;
 }
 
@@ -56,6 +58,8 @@ export interface Domain {
   unlabelled?: Domain;
   nodeNames?: string[];
   domains?: Domain[];
+  /** The NUMA zones of a node that reports them. */
+  zones?: Domain[];
 }
 
 export interface Waiting {

@@ -301,11 +301,41 @@ function NodeView(props: Props & { name: string }) {
           </tbody>
         </table>
       </section>
+      <Zones {...props} node={name} />
       <section><h3>Pods</h3><Pods {...props} pods={cluster.podsOnNode.get(name) ?? []} of="node" /></section>
       <Seats {...props} seats={cluster.seatsOnNode.get(name)} of="node" />
       <Kept {...props} kept={cluster.reservations.onNode.get(name)} of="place" />
     </>
   );
+}
+
+/** What is used of the NUMA zones of a node. */
+function Zones({ cluster, topology, node }: Props & { node: string }) {
+  const zones = zonesOf(topology.cluster, node);
+  if (!zones?.length) return null;
+  const resource = cluster.overview.resource;
+  return (
+    <section>
+      <h3>NUMA zones</h3>
+      <table>
+        <thead><tr><th scope="col">{short(resource)} in</th><th scope="col" class="number">Used</th><th scope="col" class="number">Of</th></tr></thead>
+        <tbody>
+          {zones.map((zone) => (
+            <tr><th scope="row">{zone.name}</th><td class="number">{amount(zone.used, resource)}</td><td class="number">{amount(zone.total, resource)}</td></tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function zonesOf(domain: Domain, node: string): Domain[] | undefined {
+  if (domain.zones && domain.name === node) return domain.zones;
+  for (const below of domain.domains ?? []) {
+    const found = zonesOf(below, node);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 function Pods(props: Props & { pods: Pod[]; of: "node" | "gang" }) {
