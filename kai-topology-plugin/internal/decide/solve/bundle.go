@@ -146,6 +146,11 @@ func (r Request) zoneOf(standing []*corev1.Pod) (zone string) {
 	return zone
 }
 
+// bundled reports whether all pods of a group that are placed are one bundle. A nil shared has none.
+func (s *shared) bundled(group *podgrouptree.Group) bool {
+	return s != nil && slices.ContainsFunc(s.bundles, func(b *bundle) bool { return b.group == group })
+}
+
 // demands are what the pods of a request ask of zones, each once.
 func (s *shared) demands(r Request) []*zones.Demand {
 	known := map[string]*zones.Demand{}

@@ -147,7 +147,7 @@ func (s *Session) prepare(ctx context.Context) error {
 		return shape, nil
 	}
 	catalogue := request.View.Zones()
-	translated, err := translateIn(request.Gang, request.with,
+	translated, err := s.shared.translate(request.Gang, request.with,
 		func(pod *corev1.Pod) (shape packing.Shape, asks bool, err error) {
 			return s.shared.shape(catalogue, pod, shapeOf)
 		})

@@ -14,7 +14,7 @@ type ShapeOf func(pod *corev1.Pod) (packing.Shape, error)
 // Translate returns a gang as the engine sees it: with others that share its constraint, if there are some, which are
 // placed all at once, in one domain of what they share.
 func Translate(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
-	return translateIn(g, with, func(pod *corev1.Pod) (packing.Shape, bool, error) {
+	return (*shared)(nil).translate(g, with, func(pod *corev1.Pod) (packing.Shape, bool, error) {
 		shape, err := shapeOf(pod)
 		return shape, true, err
 	})
@@ -23,15 +23,15 @@ func Translate(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang,
 // asksFor says what a pod asks of a node, and false if another pod asks for it.
 type asksFor func(pod *corev1.Pod) (shape packing.Shape, asks bool, err error)
 
-// translateIn is Translate for gangs in which pods may ask for others.
-func translateIn(g *gang.Gang, with []*gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
-	first, err := translate(g, shapeOf)
+// translate is Translate for gangs in which pods may ask for others.
+func (s *shared) translate(g *gang.Gang, with []*gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
+	first, err := s.translateOne(g, shapeOf)
 	if err != nil || len(with) == 0 {
 		return first, err
 	}
 	shared, gangs := g.Shared.Constraint, []*packing.Gang{first}
 	for _, other := range with {
-		next, err := translate(other, shapeOf)
+		next, err := s.translateOne(other, shapeOf)
 		if err != nil {
 			return nil, err
 		}
@@ -49,9 +49,9 @@ func translateIn(g *gang.Gang, with []*gang.Gang, shapeOf asksFor) (*packing.Gan
 	return &packing.Gang{Root: all, Relations: related}, nil
 }
 
-// translate returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the
+// translateOne returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the
 // nodes of the standing ones. Pods go by their names.
-func translate(g *gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
+func (s *shared) translateOne(g *gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
 	leaves := map[string]*leaf{}
 	for _, pod := range g.Pending {
 		shape, asks, err := shapeOf(pod)
@@ -67,7 +67,7 @@ func translate(g *gang.Gang, shapeOf asksFor) (*packing.Gang, error) {
 		leaf := leafOf(leaves, g, pod)
 		leaf.running = append(leaf.running, pod.Spec.NodeName)
 	}
-	root := group(g.Tree.Root, leaves)
+	root := s.group(g.Tree.Root, leaves)
 	related := relate(&root, g)
 	return &packing.Gang{Root: besideRelated(root, g), Relations: related}, nil
 }
@@ -115,8 +115,11 @@ func (l *leaf) addPending(shape packing.Shape, name string) {
 	l.pending = append(l.pending, packing.Pods{Shape: shape, Names: append(names, name)})
 }
 
-func group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
+func (s *shared) group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
 	constraint := from.OnNodes()
+	if s.bundled(from) {
+		constraint.RequiredTopologyLevel = "" // One pod is in one domain.
+	}
 	to := packing.Group{
 		Name: from.Name,
 		Constraint: packing.Constraint{
@@ -139,7 +142,7 @@ func group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
 	to.MinSubGroups = &needed
 	to.Children = make([]packing.Group, 0, len(from.Children))
 	for _, child := range from.Children {
-		to.Children = append(to.Children, group(child, leaves))
+		to.Children = append(to.Children, s.group(child, leaves))
 	}
 	return to
 }

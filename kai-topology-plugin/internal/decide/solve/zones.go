@@ -115,8 +115,9 @@ func (s *Session) explainZones(answer *Answer) {
 			if !gang.Within(each.gang.Tree, each.group.Name, e.Group) {
 				continue
 			}
-			host := each.group.OnNodes().RequiredTopologyLevel
-			e.Sentence = strings.Replace(e.Sentence, "needs one "+host, "needs one NUMA zone", 1)
+			if name, rest, found := strings.Cut(e.Sentence, ": "); found && !strings.Contains(name, " needs ") {
+				e.Sentence = name + " needs one NUMA zone: " + rest
+			}
 			if pods := len(each.pods); pods > 1 && e.Wanted == 1 {
 				e.Sentence = strings.Replace(e.Sentence, "0 of 1 pods fit",
 					fmt.Sprintf("its %d pods do not fit together", pods), 1)
