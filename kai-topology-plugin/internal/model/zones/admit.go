@@ -72,15 +72,17 @@ type attempt struct {
 	node *Node
 	// free has the rows of a table; less than 0 counts as 0.
 	free []int64
-	// left is what init containers of the pod leave to later ones, in rows; nil as long as there is nothing.
+	// left is what init containers of the pod leave to later ones, in rows, and tied has the zones of it for each column;
+	// nil as long as there is nothing.
 	left []int64
+	tied []uint64
 	// group are the zones that share the memory of an init container.
 	group uint64
 }
 
 // admit takes what a pod asks for; false if the kubelet would reject the pod.
 func (a *attempt) admit(d *Demand) bool {
-	a.left, a.group = nil, 0
+	a.left, a.tied, a.group = nil, nil, 0
 	parts := d.parts(a.node)
 	for i := range parts {
 		var buffer [8]need
@@ -89,7 +91,7 @@ func (a *attempt) admit(d *Demand) bool {
 			continue
 		}
 		if parts[i].ends && a.left == nil {
-			a.left = make([]int64, len(a.free))
+			a.left, a.tied = make([]int64, len(a.free)), make([]uint64, len(a.columns))
 		}
 		mask := a.choose(needs, d)
 		if mask == 0 {
@@ -158,30 +160,31 @@ func (a *attempt) has(mask uint64, needs []need) bool {
 // of zones, and changes that only while no pod has memory there. The other managers reuse all that an init container
 // leaves.
 func (a *attempt) combines(mask uint64, needed need) bool {
-	if a.memory[needed.column] && (mask&(mask-1) == 0 || mask == a.group) {
-		return mask == a.group || mask&a.group == 0
+	if !a.memory[needed.column] {
+		return a.tied == nil || a.tied[needed.column]&^mask == 0
 	}
-	for zone := range a.zones {
-		switch in := mask>>zone&1 == 1; {
-		case a.memory[needed.column]:
-			if in && a.at(a.free, zone, needed) != a.at(a.allocatable, zone, needed) {
-				return false
-			}
-		case a.left != nil && !in && a.at(a.left, zone, needed) > 0:
+	if mask == a.group {
+		return true
+	}
+	for rest := mask; rest != 0 && mask&(mask-1) != 0; rest &= rest - 1 {
+		if i := a.place(bits.TrailingZeros64(rest), needed); a.free[i] != a.allocatable[i] {
 			return false
 		}
 	}
-	return true
+	return mask&a.group == 0
 }
 
 // take takes what is needed from a zone, and all that is free from several: nothing says how the kubelet divides it.
+// For the same reason, what is left of several zones cannot be counted once a part of it is used.
 func (a *attempt) take(mask uint64, needs []need, ends bool) {
 	several := mask&(mask-1) != 0
 	for _, needed := range needs {
+		remains := -needed.amount
 		for rest := mask; rest != 0; rest &= rest - 1 {
 			i := a.place(bits.TrailingZeros64(rest), needed)
 			taken, reused := needed.amount, int64(0)
 			if a.left != nil {
+				remains += a.left[i]
 				reused = min(a.left[i], taken)
 			}
 			taken = min(taken-reused, max(a.free[i], 0))
@@ -194,6 +197,12 @@ func (a *attempt) take(mask uint64, needs []need, ends bool) {
 			case a.left != nil:
 				a.left[i] -= reused
 			}
+		}
+		switch {
+		case ends:
+			a.tied[needed.column] |= mask
+		case a.tied != nil && remains <= 0:
+			a.tied[needed.column] = 0
 		}
 		if ends && several && a.memory[needed.column] {
 			a.group = mask

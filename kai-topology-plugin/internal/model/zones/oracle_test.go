@@ -22,8 +22,9 @@ var cases = flag.Int("cases", 10_000, "nodes and pods that are compared with the
 type model struct {
 	single     bool
 	size, free []map[string]int64
-	// left is what init containers of the pod leave, by mask.
+	// left is what init containers of the pod leave, by mask, and tied the zones of it.
 	left map[int]map[string]int64
+	tied map[string]int
 	// alone and groups are the zones with memory of pods of one zone, and the masks of those of several.
 	alone  int
 	groups []int
@@ -60,14 +61,11 @@ func (m *model) hints(resource string, amount int64) []bool {
 			}
 			available += m.left[mask][resource]
 		} else {
-			outside := false
-			for other, left := range m.left {
-				if available += left[resource]; left[resource] > 0 && other&^mask != 0 {
-					outside = true
-				}
-			}
-			if outside {
+			if m.tied[resource]&^mask != 0 {
 				continue
+			}
+			for _, left := range m.left {
+				available += left[resource]
 			}
 		}
 		hints[mask] = available >= amount
@@ -90,7 +88,7 @@ func (m *model) joins(mask int) bool {
 
 // admit returns the mask of each container, false if one has none.
 func (m *model) admit(containers []container) (masks []int, ok bool) {
-	m.left = map[int]map[string]int64{}
+	m.left, m.tied = map[int]map[string]int64{}, map[string]int{}
 	for _, c := range containers {
 		best, hints := 0, [][]bool{}
 		for resource, amount := range c.asks {
@@ -114,14 +112,16 @@ func (m *model) admit(containers []container) (masks []int, ok bool) {
 	return masks, true
 }
 
-// take takes what a container asks for. Nothing says how several zones divide it: all that they have free is counted.
+// take takes what a container asks for. Nothing says how several zones divide it: all that they have free is counted, and
+// nothing of what an init container leaves there once a part of it is used.
 func (m *model) take(mask int, c container) {
 	for resource, amount := range c.asks {
-		more, taken := amount, int64(0)
+		more, taken, remains := amount, int64(0), -amount
 		for other, left := range m.left {
 			if resource == "memory" && other != mask {
 				continue
 			}
+			remains += left[resource]
 			reused := min(more, left[resource])
 			if more -= reused; !c.init && width(mask) > 1 {
 				left[resource] = 0
@@ -145,6 +145,11 @@ func (m *model) take(mask int, c container) {
 			} else {
 				m.groups = append(m.groups, mask)
 			}
+		}
+		if c.init {
+			m.tied[resource] |= mask
+		} else if remains <= 0 {
+			delete(m.tied, resource)
 		}
 		if c.init && taken > 0 {
 			if m.left[mask] == nil {

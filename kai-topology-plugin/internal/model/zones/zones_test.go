@@ -161,6 +161,8 @@ func TestTheKubeletsRule(t *testing.T) {
 		"a sidecar stays beside a later one":          {"single-numa-node pod", []string{"4 gpu"}, nil, []string{"sidecar: 2 gpu", "init: 3 gpu", "1 gpu"}, ""},
 		"but not beside an earlier one":               {"single-numa-node pod", []string{"4 gpu"}, nil, []string{"init: 3 gpu", "sidecar: 2 gpu", "1 gpu"}, "node-0"},
 		"what is used again ties a pod to its zone":   {"single-numa-node container", two, map[int]string{0: "2 gpu"}, []string{"init: 1 gpu", "3 gpu"}, ""},
+		"even if only a part is used of two zones":    {"restricted container", []string{"4 gpu", "4 gpu", "4 gpu"}, nil, []string{"init: 8 gpu", "6 gpu", "3 gpu"}, ""},
+		"and not if all of it is":                     {"restricted container", []string{"4 gpu", "4 gpu", "4 gpu"}, nil, []string{"init: 8 gpu", "8 gpu", "3 gpu"}, "node-0 node-1 node-2"},
 		"memory keeps single and several zones apart": {"restricted container", two, map[int]string{0: "1 cpu, 1Gi memory"}, []string{"24 cpu, 70Gi memory"}, ""},
 		"zones are judged one by one":                 {"single-numa-node container", []string{"8 cpu, 10Gi memory", "8 cpu, 16Gi memory"}, nil, []string{"1 cpu, 12Gi memory"}, "node-1"},
 		"more than an amount can be":                  {"restricted container", two, nil, []string{"9223372036854775807 gpu"}, ""},
