@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 )
 
 // maxTaints is how many taints are tried, the most frequent first.
@@ -113,7 +114,8 @@ func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 		return nil, nil
 	}
 	with := func(more int) (bool, error) {
-		answer, err := p.withNodes(ctx, clones(model, more))
+		added := clones(model, more)
+		answer, err := p.withNodes(ctx, added, p.zonesOf(model, added)...)
 		return answer != nil, err
 	}
 	fits, err := with(most)
@@ -173,6 +175,16 @@ func (p *unplaced) nearest() string {
 func (p *unplaced) inNearest(node *corev1.Node) bool {
 	path := nodes.Path(node.Labels, p.cluster.LevelKeys(p.why.Topology))
 	return len(path) >= len(p.why.Domain) && slices.Equal(path[:len(p.why.Domain)], p.why.Domain)
+}
+
+// zonesOf are the zones of nodes that are added like a model.
+func (p *unplaced) zonesOf(model *corev1.Node, added []*corev1.Node) (reported []*zones.Node) {
+	if of := p.cluster.Zones.Node(model.Name); of != nil {
+		for _, node := range added {
+			reported = append(reported, of.Empty(node.Name))
+		}
+	}
+	return reported
 }
 
 func clones(model *corev1.Node, number int) []*corev1.Node {

@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
@@ -105,8 +106,10 @@ func (p *unplaced) withToleration(ctx context.Context, toleration corev1.Tolerat
 
 // withNodes decides the gang as it is while nodes are added, or others of the same names are given. It returns nil if
 // the gang does not fit.
-func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (answer *solve.Answer, err error) {
-	err = p.table.Under(turns.Change{Nodes: nodes}, func(changed *turns.Table) error {
+func (p *unplaced) withNodes(
+	ctx context.Context, nodes []*corev1.Node, reported ...*zones.Node,
+) (answer *solve.Answer, err error) {
+	err = p.table.Under(turns.Change{Nodes: nodes, Zones: reported}, func(changed *turns.Table) error {
 		answer, err = p.decide(ctx, changed, p.turn.Gang.PodGroup, p.pods)
 		return err
 	})

@@ -49,6 +49,21 @@ func TestWhatIsAskedOfTopologiesIsRelaxed(t *testing.T) {
 				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
 			},
 		},
+		"nodes that are added have zones": {
+			zoned + podGroup("ask", "minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}") +
+				pods("ask", "", 2, 2) + pod("x", "", "", 2, "nodeName: n1,") + pod("w", "", "", 2, "nodeName: n1,") +
+				pod("v", "", "", 2, "nodeName: n2,"),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
+			},
+		},
+		"nodes that are added are no better than others": {
+			zoned + podGroup("ask", "minMember: 1, topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}") +
+				pods("ask", "", 1, 3),
+			[]string{"✗ RelaxLevel: require no topology level for the gang (now l/rack)"},
+		},
 		"four groups are named": {
 			racks + podGroup("ask", four) + fourPods,
 			[]string{

@@ -10,12 +10,15 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 )
 
 // Change is how a cluster might be.
 type Change struct {
 	// Nodes are added, or stand for those of the same names.
 	Nodes []*corev1.Node
+	// Zones are what is known of the zones of nodes that are added.
+	Zones []*zones.Node
 	// Failed are the names of nodes that take no pods.
 	Failed []string
 	// Gone are standing pods that have left their nodes. Those of failed nodes have to be among them.
@@ -35,6 +38,10 @@ func (t *Table) Under(change Change, run func(*Table) error) error {
 	under.members = with(without(t.members, change.Gone), change.Stand)
 	under.absent = slices.Concat(t.absent, change.Failed)
 	return t.view.Aside(t.nodes, func() error {
+		if known := t.view.Zones(); len(change.Zones) > 0 {
+			t.view.SeeZones(known.With(change.Zones...))
+			defer t.view.SeeZones(known)
+		}
 		return t.cluster.With(change.Nodes, func() (err error) {
 			if under.nodes, err = t.cluster.Nodes(); err != nil {
 				return err

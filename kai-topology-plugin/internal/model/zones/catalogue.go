@@ -66,6 +66,23 @@ func (c *Catalogue) Set(n *Node) {
 	c.changed(n.Name, before, n)
 }
 
+// With returns a catalogue that also knows some nodes. Later changes of one are none of the other.
+func (c *Catalogue) With(nodes ...*Node) *Catalogue {
+	with := look(c, func() *Catalogue {
+		return &Catalogue{
+			nodes: maps.Clone(c.nodes), enforcing: c.enforcing, changes: slices.Clone(c.changes), version: c.version,
+			holds: maps.Clone(c.holds), avoided: slices.Clone(c.avoided),
+		}
+	})
+	if with == nil {
+		with = &Catalogue{}
+	}
+	for _, node := range nodes {
+		with.Set(node)
+	}
+	return with
+}
+
 // Remove forgets a node.
 func (c *Catalogue) Remove(node string) {
 	c.mu.Lock()

@@ -46,6 +46,16 @@ func (n *Node) Enforces() bool {
 	return n != nil && (n.Policy == SingleNUMA || n.Policy == Restricted)
 }
 
+// Empty returns a node with the same zones in which nothing is used.
+func (n *Node) Empty(name string) *Node {
+	empty := *n
+	empty.Name, empty.Zones = name, slices.Clone(n.Zones)
+	for i := range empty.Zones {
+		empty.Zones[i].Available = empty.Zones[i].Allocatable
+	}
+	return &empty
+}
+
 // Equal reports whether two objects say the same (Available included). Both may be nil.
 func (n *Node) Equal(other *Node) bool {
 	if n == nil || other == nil {
