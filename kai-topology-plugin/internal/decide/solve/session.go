@@ -29,8 +29,6 @@ type Session struct {
 
 	request Request
 	shared  *shared
-	// limited is set once fewer pods count as fitting on a node than fit there by themselves.
-	limited bool
 	// reshaped are keys of shapes that mean nothing to others.
 	reshaped []string
 }
@@ -159,26 +157,50 @@ func (s *Session) prepare(ctx context.Context) error {
 }
 
 // Decide answers the request on the trial as it is now. Where pods of several demands share a node, the engine counts
-// each demand by itself: a plan that kubelets would not admit by zone is planned again, with fewer of the pods there.
+// each demand by itself: a plan that a kubelet would not admit is planned again, with fewer pods of one of them there.
 func (s *Session) Decide() (*Answer, error) {
-	steps := 0
-	for range maxPlans {
-		decided, err := s.decide()
-		if err != nil {
-			return nil, err
-		}
-		steps += decided.Steps
-		answer := answerOf(decided)
-		found := s.zoneClash(answer.Nodes)
-		if found == nil {
-			return s.complete(answer, decided, steps), nil
-		}
-		s.Trial.Limit(found.demand, found.node, found.fit)
-		s.limited = true
+	plans, steps := 0, 0
+	return s.decideAgain(&plans, &steps)
+}
+
+func (s *Session) decideAgain(plans, steps *int) (*Answer, error) {
+	*plans++
+	decided, err := s.decide()
+	if err != nil {
+		return nil, err
 	}
-	answer := s.zonesDiffer()
-	answer.Steps = steps
+	*steps += decided.Steps
+	answer := answerOf(decided)
+	found, order := s.zoneClash(answer.Nodes)
+	if found == nil {
+		answer = s.complete(answer, decided, *steps, *plans > 1)
+		answer.Order = inOrder(order, answer.Nodes)
+		return answer, nil
+	}
+	for _, kind := range found.planned {
+		if *plans >= maxPlans {
+			break
+		}
+		mark := s.Trial.Cluster.Checkpoint()
+		s.Trial.Limit(kind[0].demand, found.node, int64(len(kind)-1))
+		answer, err := s.decideAgain(plans, steps)
+		s.Trial.Cluster.Rollback(mark)
+		if err != nil || answer.Verdict == scheduling.ReasonPlaced {
+			return answer, err
+		}
+	}
+	answer = s.zonesDiffer()
+	answer.Steps = *steps
 	return answer, nil
+}
+
+// inOrder names all placed pods, those whose order matters first; nil if none does.
+func inOrder(first []string, nodes map[string]string) []string {
+	if len(first) == 0 {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(nodes)), func(name string) bool { return slices.Contains(first, name) })
+	return append(first, rest...)
 }
 
 func (s *Session) decide() (*packing.Decision, error) {
@@ -193,8 +215,8 @@ func (s *Session) decide() (*packing.Decision, error) {
 }
 
 // complete says in an answer what the engine does not.
-func (s *Session) complete(answer *Answer, decided *packing.Decision, steps int) *Answer {
-	if s.limited && answer.Verdict != scheduling.ReasonPlaced {
+func (s *Session) complete(answer *Answer, decided *packing.Decision, steps int, limited bool) *Answer {
+	if limited && answer.Verdict != scheduling.ReasonPlaced {
 		answer = s.zonesDiffer()
 	}
 	answer.Steps = steps

@@ -16,11 +16,11 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// clash is a demand of which fewer pods fit on a node, beside the others that a plan has there, than it has there.
+// clash is a node with pods of several demands that its kubelet would not admit together, in whatever order. One demand
+// has to have fewer there.
 type clash struct {
-	node   string
-	demand *zones.Demand
-	fit    int64
+	node    string
+	planned [][]unit
 }
 
 // unit is what gets a zone at once: a pod, or all pods of a bundle.
@@ -51,52 +51,125 @@ func (s *Session) units(nodes map[string]string) map[string][]unit {
 	return units
 }
 
-// zoneClash plays the kubelets' choice of zones for a plan. It returns the first that does not work out.
-func (s *Session) zoneClash(nodes map[string]string) *clash {
+// zoneClash plays the kubelets' choice of zones for a plan. It returns the first that does not work out in any order in
+// which the pods may come, and else the order, if it matters.
+func (s *Session) zoneClash(nodes map[string]string) (found *clash, order []string) {
 	if s.request.View.Zones().Enforcing() == 0 {
-		return nil
+		return nil, nil
 	}
 	units := s.units(nodes)
 	for _, node := range slices.Sorted(maps.Keys(units)) {
-		if usage := s.Trial.Usage(node); usage != nil {
-			if found := clashOn(node, usage, units[node]); found != nil {
-				return found
+		usage := s.Trial.Usage(node)
+		if usage == nil {
+			continue
+		}
+		arrivals := arrivalsOf(usage, units[node])
+		if arrivals.admitted() {
+			continue
+		}
+		if found := arrivals.clash(node); found != nil {
+			return found, nil
+		}
+		for _, each := range arrivals.best {
+			for _, pod := range each.pods {
+				order = append(order, pod.Name)
 			}
 		}
 	}
-	return nil
+	return nil, order
 }
 
-// clashOn has those choose first of which fewest fit.
-func clashOn(node string, usage *zones.Usage, units []unit) *clash {
-	fit, room := map[string]int64{}, map[string]int64{}
-	for _, each := range units {
-		if _, counted := room[each.demand.String()]; !counted {
-			room[each.demand.String()] = usage.Room(each.demand, int64(len(units)))
-		}
+// arrivals are orders in which units may come to a node.
+type arrivals struct {
+	usage *zones.Usage
+	units []unit
+	// kinds are the units by demand, those first of which fewest fit.
+	kinds [][]unit
+	// best is the longest order found in which all are admitted, and steps how many were tried.
+	best  []unit
+	steps int
+}
+
+// maxArrivals bounds how many units are tried, one after the other, on one node.
+const maxArrivals = 4096
+
+func arrivalsOf(usage *zones.Usage, units []unit) *arrivals {
+	a := &arrivals{usage: usage, units: units}
+	byName := func(x, y unit) int { return cmp.Compare(x.pods[0].Name, y.pods[0].Name) }
+	slices.SortFunc(a.units, byName)
+	kinds := map[string][]unit{}
+	for _, each := range a.units {
+		kinds[each.demand.String()] = append(kinds[each.demand.String()], each)
 	}
-	slices.SortStableFunc(units, func(a, b unit) int {
-		one, other := a.demand.String(), b.demand.String()
+	a.kinds = slices.Collect(maps.Values(kinds))
+	room := map[string]int64{}
+	for name, of := range kinds {
+		room[name] = usage.Room(of[0].demand, int64(len(units)))
+	}
+	slices.SortFunc(a.kinds, func(x, y []unit) int {
+		one, other := x[0].demand.String(), y[0].demand.String()
 		return cmp.Or(cmp.Compare(room[one], room[other]), cmp.Compare(one, other))
 	})
-	for _, each := range units {
+	return a
+}
+
+// admitted reports whether all are admitted as they come by their names, which is how the queue has them.
+func (a *arrivals) admitted() bool {
+	usage := a.usage.Clone()
+	for _, each := range a.units {
 		held, admitted := usage.Admit(each.demand)
 		if !admitted {
-			return &clash{node, each.demand, fit[each.demand.String()]}
+			return false
 		}
-		fit[each.demand.String()]++
 		usage.Add(each.pods[0].UID, each.demand, held)
 	}
-	return nil
+	return true
+}
+
+// clash looks for an order in which all are admitted; nil if there is one.
+func (a *arrivals) clash(node string) *clash {
+	if a.arrive(a.usage, make([]int, len(a.kinds)), nil) {
+		return nil
+	}
+	return &clash{node, a.kinds}
+}
+
+// arrive has the rest of the units come, given how many of each kind have come.
+func (a *arrivals) arrive(usage *zones.Usage, came []int, order []unit) bool {
+	if len(order) > len(a.best) {
+		a.best = slices.Clone(order)
+	}
+	if len(order) == len(a.units) {
+		return true
+	}
+	for i, kind := range a.kinds {
+		if came[i] == len(kind) || a.steps >= maxArrivals {
+			continue
+		}
+		a.steps++
+		next := kind[came[i]]
+		held, admitted := usage.Admit(next.demand)
+		if !admitted {
+			continue
+		}
+		after := usage.Clone()
+		after.Add(next.pods[0].UID, next.demand, held)
+		came[i]++
+		if a.arrive(after, came, append(order, next)) {
+			return true
+		}
+		came[i]--
+	}
+	return false
 }
 
 // zonesRefuse says which demand the zones of a node have no room for in a finished placement; "" if there is none.
 func (s *Session) zonesRefuse(nodes map[string]string) string {
-	found := s.zoneClash(nodes)
+	found, _ := s.zoneClash(nodes)
 	if found == nil {
 		return ""
 	}
-	return fmt.Sprintf("node %s has room for %d pods with %s beside the others", found.node, found.fit, found.demand)
+	return fmt.Sprintf("the NUMA zones of node %s have no room for all pods that are placed there", found.node)
 }
 
 // zonesDiffer is the answer where no plan was found whose pods of several demands share the zones of nodes.

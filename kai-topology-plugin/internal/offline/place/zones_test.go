@@ -3,10 +3,14 @@ package place_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
 // machine is a node of some zones; each pod that runs on it holds so many devices.
@@ -230,4 +234,84 @@ func TestPodsGoWhereTheirNUMAZonesHaveRoom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// free is what first-fit leaves in the zones of a machine, which is how kubelets choose.
+func (m machine) free() []int {
+	free := slices.Clone(m.zones)
+	for _, amount := range m.running {
+		at := slices.IndexFunc(free, func(left int) bool { return left >= amount })
+		free[at] -= amount
+	}
+	return free
+}
+
+// admit tries every zone for every pod. In is the machine of each pod, -1 if any will do.
+func admit(free [][]int, pods, in []int, together bool) bool {
+	if len(pods) == 0 {
+		return true
+	}
+	amount := pods[0]
+	if together {
+		for _, other := range pods[1:] {
+			amount += other
+		}
+	}
+	for m := range free {
+		if in[0] >= 0 && in[0] != m {
+			continue
+		}
+		for z := range free[m] {
+			if free[m][z] < amount {
+				continue
+			}
+			free[m][z] -= amount
+			fits := together || admit(free, pods[1:], in[1:], false)
+			free[m][z] += amount
+			if fits {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Nothing is refused that fits zone by zone, and nothing is placed that does not.
+func TestZonesAreRespectedAsByTryingAll(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		input, free := zonedTopology, [][]int{}
+		for i := range rapid.IntRange(1, 3).Draw(rt, "machines") {
+			m := single(fmt.Sprintf("m%d", i), rapid.SliceOfN(rapid.IntRange(1, 4), 2, 2).Draw(rt, "zones")...)
+			for range rapid.IntRange(0, 3).Draw(rt, "running") {
+				amount := rapid.IntRange(1, 2).Draw(rt, "amount")
+				if slices.Max(m.free()) >= amount {
+					m.running = append(m.running, amount)
+				}
+			}
+			input, free = input+m.manifests(), append(free, m.free())
+		}
+		pods := rapid.SliceOfN(rapid.IntRange(1, 3), 1, 5).Draw(rt, "pods")
+		required := rapid.SampledFrom([]string{"", "", "numa"}).Draw(rt, "required")
+		anywhere := slices.Repeat([]int{-1}, len(pods))
+		input += zonedGang(required, "", len(pods), pods, false)
+		done := run(t, input, "-f", "-")
+		var printed place.Result
+		if err := json.Unmarshal([]byte(done.stdout), &printed); err != nil {
+			rt.Fatalf("%v: %s", err, done.stderr)
+		}
+		got := printed.PodGroups[0]
+		fits := admit(free, pods, anywhere, required != "")
+		if fits != (got.Verdict == "Placed") {
+			rt.Fatalf("%s, and it fits: %t (%s)\n%s", got.Verdict, fits, got.Message, input)
+		}
+		if !fits {
+			return
+		}
+		for i := range pods {
+			fmt.Sscanf(got.Assignments[fmt.Sprintf("g-%d", i)], "m%d", &anywhere[i])
+		}
+		if !admit(free, pods, anywhere, required != "") {
+			rt.Fatalf("a kubelet rejects %v\n%s", got.Assignments, input)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,7 +42,13 @@ func givenZoneKind() {
 	}}
 	_, err := definitions.Create(ctx, made, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(definitions.Delete(ctx, made.GetName(), metav1.DeleteOptions{})).To(Succeed()) })
+	DeferCleanup(func() {
+		Expect(definitions.Delete(ctx, made.GetName(), metav1.DeleteOptions{})).To(Succeed())
+		Eventually(func() error {
+			_, err := definitions.Get(ctx, made.GetName(), metav1.GetOptions{})
+			return err
+		}).Should(MatchError(apierrors.IsNotFound, "the kind is gone"))
+	})
 }
 
 // reportZones has an agent write what the zones of a node have.
@@ -145,5 +152,33 @@ var _ = Describe("NUMA zones", func() {
 			ContainSubstring("1 node excluded by a kubelet that rejected such a pod for its NUMA zones")))
 		reportZones(first, "single-numa-node", 4, 3)
 		Eventually(func() string { return nodeOf(namespace, "next") }).Should(Equal(first))
+	})
+
+	It("are cleared one at a time by preemption, of gangs and of plain pods", func() {
+		namespace, node := givenNamespace(), "z1-crowd-0"
+		givenPriorities()
+		givenZoneKind()
+		givenRack("z1", "crowd", 1, 8)
+		reportZones(node, "single-numa-node", 4, 4)
+		startScheduler()
+		for i := range 8 {
+			made := pod(namespace, "", "", fmt.Sprintf("low-%d", i), 1)
+			made.Labels["crowd"], made.Spec.TerminationGracePeriodSeconds = "low", ptr.To[int64](0)
+			create(made)
+		}
+		eventuallyBound(namespace, "crowd=low", 8)
+
+		By("making room for a gang")
+		givenPodGroup(namespace, "vip", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		create(important(high, pod(namespace, "vip", "", "vip", 2)))
+		eventuallyBound(namespace, gangOf("vip"), 1)
+		Expect(podsOf(namespace, "crowd=low")).To(HaveLen(6))
+
+		By("making room for a plain pod")
+		plain := pod(namespace, "", "", "plain", 2)
+		plain.Labels["crowd"] = "high"
+		create(important(high, plain))
+		eventuallyBound(namespace, "crowd=high", 1)
+		Expect(podsOf(namespace, "crowd=low")).To(HaveLen(4))
 	})
 })
