@@ -22,8 +22,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
 
@@ -188,6 +190,45 @@ func BenchmarkDecision(b *testing.B) {
 			b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/op")
 		})
 	}
+}
+
+// BenchmarkDecisionByZones is that of BenchmarkDecision about 64 pods, without zones and with two on each node.
+func BenchmarkDecisionByZones(b *testing.B) {
+	s := newSite(b)
+	for _, zoned := range []bool{false, true} {
+		view := clusterview.New(s.filters)
+		if zoned {
+			view.SeeZones(s.zones(b))
+		}
+		b.Run(fmt.Sprintf("zones=%t", zoned), func(b *testing.B) {
+			asked := nested(b, 8, 8)
+			s.ask(b, view, asked, "Placed")
+			var took time.Duration
+			for i := 0; b.Loop(); i++ {
+				changing := s.run(b, "changing", i%siteNodes)
+				start := time.Now()
+				s.ask(b, view, asked, "Placed")
+				took += time.Since(start)
+				if err := s.cache.RemovePod(klog.Background(), changing); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/op")
+		})
+	}
+}
+
+// zones has two zones of four GPUs on each node of the site, and kubelets that reject pods by zone.
+func (s *site) zones(b *testing.B) *zones.Catalogue {
+	b.Helper()
+	catalogue := &zones.Catalogue{}
+	for _, node := range s.nodes {
+		half := packing.Resources{"nvidia.com/gpu": 4}
+		catalogue.Set(&zones.Node{Name: node.Name, Policy: zones.SingleNUMA, Zones: []zones.Zone{
+			{Name: "node-0", Allocatable: half, Available: half}, {Name: "node-1", Allocatable: half, Available: half},
+		}})
+	}
+	return catalogue
 }
 
 // BenchmarkFirstDecision is the first decision of a scheduler, and the first one about pods of a kind.
