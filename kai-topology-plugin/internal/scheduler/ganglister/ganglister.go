@@ -238,7 +238,8 @@ func (l *Lister) Levels(topology string) (podgrouptree.Hierarchy, bool) {
 	return podgrouptree.HierarchyOf(found), true
 }
 
-// LevelKeys returns the node labels that distinguish the levels of a Topology, broadest first; none if it does not exist.
+// LevelKeys returns the node labels that distinguish the levels of a Topology, broadest first; none if it does not
+// exist.
 func (l *Lister) LevelKeys(topology string) []string {
 	levels, _ := l.Levels(topology)
 	return levels.NodeLabels()

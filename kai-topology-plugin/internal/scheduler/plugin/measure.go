@@ -1,11 +1,13 @@
 package plugin
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -24,6 +26,11 @@ type measure struct {
 	counted gang.Related
 	// lay brings the copy of the cluster in step, for as long as run takes.
 	lay func(cluster *inventory.Inventory, run func(*turns.Table) error) error
+}
+
+func newMeasure(ctx context.Context, lister *ganglister.Lister, all *profiles, gangs *gangstate.State) measure {
+	lay := func(cluster *inventory.Inventory, run func(*turns.Table) error) error { return all.copied.On(ctx, cluster, run) }
+	return measure{lister: lister, profiles: all, counted: gangs.Counted, lay: lay}
 }
 
 // Capacity counts what is free in domains, and how many more gangs of the named shapes fit.

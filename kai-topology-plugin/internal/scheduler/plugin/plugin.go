@@ -45,9 +45,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
-	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
@@ -193,13 +191,7 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
-		measure: measure{
-			lister: lister, profiles: all, counted: gangs.Counted,
-			lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
-				return all.copied.On(ctx, cluster, run)
-			},
-		},
-
+		measure:  newMeasure(ctx, lister, all, gangs),
 		claims: claims{
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		},
