@@ -199,8 +199,12 @@ func inOrder(first []string, nodes map[string]string) []string {
 	if len(first) == 0 {
 		return nil
 	}
-	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(nodes)), func(name string) bool { return slices.Contains(first, name) })
-	return append(first, rest...)
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		if !slices.Contains(first, name) {
+			first = append(first, name)
+		}
+	}
+	return first
 }
 
 func (s *Session) decide() (*packing.Decision, error) {

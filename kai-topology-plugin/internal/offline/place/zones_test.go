@@ -308,7 +308,9 @@ func TestZonesAreRespectedAsByTryingAll(t *testing.T) {
 			return
 		}
 		for i := range pods {
-			fmt.Sscanf(got.Assignments[fmt.Sprintf("g-%d", i)], "m%d", &anywhere[i])
+			if _, err := fmt.Sscanf(got.Assignments[fmt.Sprintf("g-%d", i)], "m%d", &anywhere[i]); err != nil {
+				rt.Fatal(err)
+			}
 		}
 		if !admit(free, pods, anywhere, required != "") {
 			rt.Fatalf("a kubelet rejects %v\n%s", got.Assignments, input)

@@ -29,8 +29,12 @@ type measure struct {
 }
 
 func newMeasure(ctx context.Context, lister *ganglister.Lister, all *profiles, gangs *gangstate.State) measure {
-	lay := func(cluster *inventory.Inventory, run func(*turns.Table) error) error { return all.copied.On(ctx, cluster, run) }
-	return measure{lister: lister, profiles: all, counted: gangs.Counted, lay: lay}
+	return measure{
+		lister: lister, profiles: all, counted: gangs.Counted,
+		lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
+			return all.copied.On(ctx, cluster, run)
+		},
+	}
 }
 
 // Capacity counts what is free in domains, and how many more gangs of the named shapes fit.
