@@ -2,7 +2,6 @@ package clusterview
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -158,40 +157,16 @@ func (v *View) followZones() {
 		}
 		node, usage := v.zoned.nodes[name], v.zoned.usage[name]
 		v.lookAtZones(known)
-		same := sameRule(node, v.zoned.catalogue.Node(name))
+		same := node.SameRule(v.zoned.catalogue.Node(name))
 		if !same {
 			// What filters say of the node may be something else now.
 			v.cluster.SetNode(packing.Node{Name: name, Labels: known.offer.labels, Allocatable: known.offer.allocatable})
 		}
-		if !same || moreFree(usage, v.zoned.usage[name]) {
+		if !same || v.zoned.usage[name].FreerThan(usage) {
 			v.moments.now++
 			v.moments.better = v.moments.now
 		}
 	}
-}
-
-// sameRule reports whether a kubelet takes the same pods into empty zones.
-func sameRule(a, b *zones.Node) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Policy == b.Policy && a.PerPod == b.PerPod && slices.EqualFunc(a.Zones, b.Zones, func(x, y zones.Zone) bool {
-		return x.Name == y.Name && maps.Equal(x.Allocatable, y.Allocatable)
-	})
-}
-
-// moreFree reports whether more of anything is free in a zone than before.
-func moreFree(before, after *zones.Usage) bool {
-	if before == nil || after == nil {
-		return before != after
-	}
-	had := before.Free()
-	for i, free := range after.Free() {
-		if i >= len(had) || grew(had[i], free) {
-			return true
-		}
-	}
-	return false
 }
 
 // dropZones forgets a node.

@@ -25,6 +25,8 @@ type Catalogue struct {
 	// changes are the nodes of the last versions, of which the last is version.
 	changes []string
 	version int
+	// reopened is the last version by which an owner need not avoid a node any more.
+	reopened int
 	// next is closed at the next change; nil if nothing waits for it.
 	next    chan struct{}
 	holds   map[types.UID]hold
@@ -114,13 +116,24 @@ func (c *Catalogue) changed(name string, before, after *Node) {
 	if before == nil {
 		return // A pod that was rejected may be known before the object.
 	}
-	c.avoided = slices.DeleteFunc(c.avoided, func(avoided avoided) bool { return avoided.node == name })
+	rest := slices.DeleteFunc(c.avoided, func(avoided avoided) bool { return avoided.node == name })
+	if len(rest) < len(c.avoided) {
+		c.reopened = c.version
+	}
+	c.avoided = rest
 }
 
 // sameZones reports whether what pods hold of a node before can be counted after.
 func sameZones(before, after *Node) bool {
 	return before != nil && after != nil &&
 		slices.EqualFunc(before.Zones, after.Zones, func(a, b Zone) bool { return a.Name == b.Name })
+}
+
+// Reopened reports whether an owner need not avoid a node any more that it avoided at a version.
+func (c *Catalogue) Reopened(since int) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.reopened > since
 }
 
 // Await returns true once there is another version than the one that was seen, and false once the context is done.

@@ -68,6 +68,17 @@ func (n *Node) Equal(other *Node) bool {
 		})
 }
 
+// SameRule reports whether kubelets take the same pods into empty zones. Both nodes may be nil.
+func (n *Node) SameRule(other *Node) bool {
+	if n == nil || other == nil {
+		return n == other
+	}
+	return n.Policy == other.Policy && n.PerPod == other.PerPod && slices.EqualFunc(n.Zones, other.Zones,
+		func(a, b Zone) bool {
+			return a.Name == b.Name && maps.Equal(a.Capacity, b.Capacity) && maps.Equal(a.Allocatable, b.Allocatable)
+		})
+}
+
 // most bounds every amount, so that sums do not overflow: a thousandfold of what machines have.
 const most = 1 << 50
 

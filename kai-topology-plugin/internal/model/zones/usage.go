@@ -231,6 +231,22 @@ func (u *Usage) Clone() *Usage {
 	return &Usage{node: u.node, table: u.table, free: slices.Clone(u.free), pods: maps.Clone(u.pods)}
 }
 
+// FreerThan reports whether more of anything is free in a zone than before. Both may be nil, which takes any pod.
+func (u *Usage) FreerThan(before *Usage) bool {
+	if u == nil || before == nil {
+		return u == nil && before != nil
+	}
+	had := before.Free()
+	for i, free := range u.Free() {
+		for resource, amount := range free {
+			if i >= len(had) || amount > had[i][resource] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Free is what is free in each zone, in the order of Zones, at least 0. Callers do not change it.
 func (u *Usage) Free() []packing.Resources {
 	if u == nil {

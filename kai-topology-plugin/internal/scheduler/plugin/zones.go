@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -152,25 +153,62 @@ func (w *zoneWatch) handler() cache.ResourceEventHandler {
 	}
 }
 
-// followZones compares what agents report with what was predicted, and wakes pods that wait for room in zones.
+// zoneReports are what agents have reported, by node.
+type zoneReports map[string]zoneReport
+
+// zoneReport is what an agent reports of a node, and what was free in its zones then.
+type zoneReport struct {
+	node  *zones.Node
+	usage *zones.Usage
+}
+
+// followZones compares what agents report with what was predicted, and wakes pods that wait for room in zones where
+// there may be more of it. Agents report what is in use all the time.
 func (p *Plugin) followZones(ctx context.Context, catalogue *zones.Catalogue) {
-	seen := 0
+	reports, seen := zoneReports{}, 0
 	for catalogue.Await(ctx, seen) {
 		nodes, all, now := catalogue.Changes(seen)
-		seen = now
 		if all {
 			nodes = p.nodeNames()
 		}
+		helps := catalogue.Reopened(seen)
 		for _, node := range nodes {
-			p.compareZones(catalogue, node)
+			helps = p.takeReport(catalogue, reports, node) || helps
 		}
-		p.wakeForZones()
+		if seen = now; helps {
+			p.wakeForZones()
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(together): // Agents of many nodes write at any time.
+		case <-time.After(together):
 		}
 	}
+}
+
+// takeReport notes for pods on a node the zones that its agent reports, where others were predicted. It reports whether
+// pods may have room there that had none before.
+func (p *Plugin) takeReport(catalogue *zones.Catalogue, reports zoneReports, name string) (helps bool) {
+	before, node := reports[name], catalogue.Node(name)
+	if node == nil {
+		delete(reports, name)
+		return before.node != nil
+	}
+	pods, err := p.lister.On(name)
+	if err != nil {
+		return false
+	}
+	now := zoneReport{node, node.Usage(pods, catalogue.Held)}
+	reports[name] = now
+	for _, pod := range pods {
+		predicted, was := catalogue.Held(pod.UID)
+		observed, known := now.usage.HeldBy(pod.UID)
+		if was && known && !slices.Equal(predicted.In(node), observed.In(node)) {
+			catalogue.Hold(name, pod.UID, observed)
+			metrics.ZoneMispredicted(metrics.OtherZone)
+		}
+	}
+	return !node.SameRule(before.node) || now.usage.FreerThan(before.usage)
 }
 
 // together is how long reports of agents are collected before pods are woken.
@@ -185,28 +223,6 @@ func (p *Plugin) nodeNames() (names []string) {
 		names = append(names, node.Name)
 	}
 	return names
-}
-
-// compareZones notes for pods on a node the zones that its agent reports, where others were predicted.
-func (p *Plugin) compareZones(catalogue *zones.Catalogue, name string) {
-	node := catalogue.Node(name)
-	if !node.Enforces() {
-		return
-	}
-	pods, err := p.lister.On(name)
-	if err != nil {
-		return
-	}
-	usage := node.Usage(pods, catalogue.Held)
-	for _, pod := range pods {
-		predicted, was := catalogue.Held(pod.UID)
-		observed, known := usage.HeldBy(pod.UID)
-		if !was || !known || fmt.Sprint(predicted.In(node)) == fmt.Sprint(observed.In(node)) {
-			continue
-		}
-		catalogue.Hold(name, pod.UID, observed)
-		metrics.ZoneMispredicted(metrics.OtherZone)
-	}
 }
 
 // wakeForZones has pods tried again that ask for zones and wait.

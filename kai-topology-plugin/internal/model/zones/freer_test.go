@@ -1,0 +1,61 @@
+package zones_test
+
+import (
+	"testing"
+
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/shared/packing"
+)
+
+func reported(policy zones.Policy, available ...int64) *zones.Node {
+	node := &zones.Node{Name: "n", Policy: policy}
+	for i, amount := range available {
+		node.Zones = append(node.Zones, zones.Zone{
+			Name:        []string{"node-0", "node-1"}[i],
+			Allocatable: packing.Resources{"example.com/gpu": 4}, Available: packing.Resources{"example.com/gpu": amount},
+		})
+	}
+	return node
+}
+
+// What an agent reports of use all the time is no reason to try pods again.
+func TestWhatMayHelpIsARuleOrRoom(t *testing.T) {
+	full, fuller, effort := reported(zones.SingleNUMA, 4, 4), reported(zones.SingleNUMA, 4, 1), reported("best-effort", 4, 4)
+	for name, c := range map[string]struct {
+		before, after   *zones.Node
+		sameRule, freer bool
+	}{
+		"another amount in use": {full, fuller, true, false},
+		"another policy":        {full, effort, false, true},
+		"the first report":      {nil, full, false, false},
+		"none any more":         {full, nil, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.after.SameRule(c.before); got != c.sameRule {
+				t.Errorf("the same rule: %t", got)
+			}
+			if got := c.after.Usage(nil, nil).FreerThan(c.before.Usage(nil, nil)); got != c.freer {
+				t.Errorf("freer: %t", got)
+			}
+		})
+	}
+}
+
+func TestANodeIsReopenedOnceForThoseThatAvoidIt(t *testing.T) {
+	catalogue := &zones.Catalogue{}
+	catalogue.Set(reported(zones.SingleNUMA, 4, 4))
+	_, _, seen := catalogue.Changes(0)
+	catalogue.Avoid("gang", "n")
+	if catalogue.Reopened(seen) || !catalogue.Avoids("gang", "n") {
+		t.Error("it is open")
+	}
+	catalogue.Set(reported(zones.SingleNUMA, 4, 3))
+	if !catalogue.Reopened(seen) || catalogue.Avoids("gang", "n") {
+		t.Error("it is closed")
+	}
+	_, _, seen = catalogue.Changes(seen)
+	catalogue.Set(reported(zones.SingleNUMA, 4, 2))
+	if catalogue.Reopened(seen) {
+		t.Error("it is reopened although nothing avoids it")
+	}
+}
