@@ -220,7 +220,7 @@ var _ = Describe("A PodGang", func() {
 			Spec:       scheduling.PodGroupSpec{MinMember: new(int32(7))},
 		})
 		create(ctx, newPodGang("gang", ""))
-		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("somebody else")))
+		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("not managed by podgrouper")))
 		group, err := podGroup(ctx, "gang")()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(group.Spec).To(Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))}))

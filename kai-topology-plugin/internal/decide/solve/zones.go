@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -37,14 +38,19 @@ func (s *Session) units(nodes map[string]string) map[string][]unit {
 			units[node] = append(units[node], unit{each.pods, each.demand})
 		}
 	}
+	var last *corev1.Pod
+	var demand *zones.Demand
 	for _, g := range s.request.gangs() {
 		for _, pod := range g.Pending {
 			node := nodes[pod.Name]
 			if node == "" || s.shared.of[pod] != nil || !s.request.View.Zones().Node(node).Enforces() {
 				continue
 			}
-			if demand := cmp.Or(s.shared.pins[pod], zones.DemandOf(pod)); demand != nil {
-				units[node] = append(units[node], unit{[]*corev1.Pod{pod}, demand})
+			if last == nil || !kubeframework.Alike(last, pod) {
+				last, demand = pod, zones.DemandOf(pod)
+			}
+			if asked := cmp.Or(s.shared.pins[pod], demand); asked != nil {
+				units[node] = append(units[node], unit{[]*corev1.Pod{pod}, asked})
 			}
 		}
 	}
@@ -64,8 +70,8 @@ func (s *Session) zoneClash(nodes map[string]string) (found *clash, order []stri
 			continue
 		}
 		arrivals := arrivalsOf(usage, units[node])
-		if arrivals.admitted() {
-			continue
+		if len(arrivals.kinds) == 1 || arrivals.admitted() {
+			continue // The engine has counted how many of one kind fit.
 		}
 		if found := arrivals.clash(node); found != nil {
 			return found, nil
@@ -190,6 +196,7 @@ func (s *Session) explainZones(answer *Answer) {
 			}
 			if name, rest, found := strings.Cut(e.Sentence, ": "); found && !strings.Contains(name, " needs ") {
 				e.Sentence = name + " needs one NUMA zone: " + rest
+				e.Topology, e.Level = each.group.Constraint.Topology, each.group.Constraint.RequiredTopologyLevel
 			}
 			if pods := len(each.pods); pods > 1 && e.Wanted == 1 {
 				e.Sentence = strings.Replace(e.Sentence, "0 of 1 pods fit",
@@ -213,10 +220,11 @@ func (s *Session) explainZones(answer *Answer) {
 
 // tooFull counts the nodes whose zones have no room for a demand now.
 func (s *Session) tooFull(resource string) (full int) {
-	for _, node := range s.request.Nodes {
-		name := node.Node().Name
-		if s.request.View.Zones().Node(name).Enforces() && s.Trial.Cluster.Free(name, resource) == 0 &&
-			s.request.View.Zones().Node(name).Never(s.demandOf(resource)) == "" {
+	demand := s.demandOf(resource)
+	for _, info := range s.request.Nodes {
+		name := info.Node().Name
+		node := s.request.View.Zones().Node(name)
+		if node.Enforces() && s.Trial.Cluster.Free(name, resource) == 0 && node.Never(demand) == "" {
 			full++
 		}
 	}

@@ -76,6 +76,7 @@ type Plugin struct {
 	// mender works beside the scheduling loop.
 	mender *mender
 	claims claims
+	usages zoneUsages
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }

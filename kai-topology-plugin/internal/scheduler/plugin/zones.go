@@ -277,7 +277,7 @@ func (p *Plugin) filterZones(state fwk.CycleState, node fwk.NodeInfo, reserved [
 	if why := eligibility.ZoneObjection(p.lister.Zones, asked.Demand, asked.owner, node.Node().Name); why != "" {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
 	}
-	usage := eligibility.UsageOn(p.lister.Zones, node, reserved...)
+	usage := p.usageOn(node, reserved)
 	if usage == nil {
 		return nil
 	}
@@ -285,6 +285,43 @@ func (p *Plugin) filterZones(state fwk.CycleState, node fwk.NodeInfo, reserved [
 		return fwk.NewStatus(fwk.Unschedulable, eligibility.ZonesTooFull)
 	}
 	return nil
+}
+
+// zoneUsages are what is free in the zones of nodes as they were last looked at, by name: pods without a gang ask about
+// many nodes of which few have changed.
+type zoneUsages struct {
+	mu     sync.Mutex
+	byNode map[string]zoneUsage
+}
+
+// zoneUsage is what is free in the zones of a node of a generation, by a report.
+type zoneUsage struct {
+	generation int64
+	node       *zones.Node
+	usage      *zones.Usage
+}
+
+// usageOn is what is free in the zones of a node beside reserved pods. It is not changed.
+func (p *Plugin) usageOn(info fwk.NodeInfo, reserved []*corev1.Pod) *zones.Usage {
+	name := info.Node().Name
+	node := p.lister.Zones.Node(name)
+	if !node.Enforces() || len(reserved) > 0 {
+		return eligibility.UsageOn(p.lister.Zones, info, reserved...)
+	}
+	p.usages.mu.Lock()
+	known := p.usages.byNode[name]
+	p.usages.mu.Unlock()
+	if known.node == node && known.generation == info.GetGeneration() {
+		return known.usage
+	}
+	known = zoneUsage{info.GetGeneration(), node, eligibility.UsageOn(p.lister.Zones, info)}
+	p.usages.mu.Lock()
+	defer p.usages.mu.Unlock()
+	if p.usages.byNode == nil || len(p.usages.byNode) > 2*p.lister.Zones.Enforcing() {
+		p.usages.byNode = map[string]zoneUsage{} // Nodes have gone.
+	}
+	p.usages.byNode[name] = known
+	return known.usage
 }
 
 // holdZones remembers the zones that the kubelet of a node will probably give a pod.
