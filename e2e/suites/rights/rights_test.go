@@ -29,7 +29,8 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 		Assess("room is made, and what a pod was given is taken back",
 			suite.AllOf(w.makesRoom, w.takesBack, w.moves, w.missesNothing)).
 		Assess("Kueue asks whether a gang fits", suite.AllOf(
-			w.installsKueue, w.Applies("queue.yaml"), w.ready("pcs", "queued"), w.Kubectl("delete", "pcs", "queued"), w.missesNothing)).
+			w.servesZones, w.installsKueue, w.Applies("queue.yaml"), w.ready("pcs", "queued"),
+			w.Kubectl("delete", "pcs", "queued"), w.missesNothing)).
 		Assess("metrics are read", suite.AllOf(w.readsMetrics, w.remembersRoles("certificates by hand"),
 			w.missesNothing)).
 		Assess("a program that lacks a right says which", suite.AllOf(w.saysWhatItLacks, w.looksAway)).

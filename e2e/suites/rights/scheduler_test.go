@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
@@ -60,6 +61,18 @@ func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config)
 		w.untilNeeded(func(context.Context, *testing.T, int) {}, "pods/eviction"),
 		w.Kubectl("uncordon", rack), w.gone("job", "moved"),
 	)(ctx, t, config)
+}
+
+// servesZones has the API server serve the kind that agents write the NUMA zones of nodes to.
+func (w *world) servesZones(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	made := definition(t, schema.GroupVersionKind{
+		Group: "topology.node.k8s.io", Version: "v1alpha2", Kind: "NodeResourceTopology",
+	})
+	made.SetName("noderesourcetopologies.topology.node.k8s.io")
+	w.Must(ctx, t, unstructured.SetNestedField(made.Object, "noderesourcetopologies", "spec", "names", "plural"))
+	w.Must(ctx, t, unstructured.SetNestedField(made.Object, "Cluster", "spec", "scope"))
+	w.Must(ctx, t, cluster.Create(ctx, made))
+	return ctx
 }
 
 // installsKueue has Kueue run from now on. Its webhooks refuse pods whose owner does not exist.
