@@ -3,6 +3,7 @@ package zones
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -54,6 +55,10 @@ func Read(from *unstructured.Unstructured) (*Node, error) {
 	text, err := json.Marshal(from.Object)
 	if err == nil {
 		err = json.Unmarshal(text, &o)
+	}
+	wrong := &json.UnmarshalTypeError{}
+	if errors.As(err, &wrong) {
+		return nil, field.TypeInvalid(field.NewPath(wrong.Field), wrong.Value, "is no value of this field")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the NodeResourceTopology %s: %w", from.GetName(), err)

@@ -1,7 +1,10 @@
 package zones_test
 
 import (
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/shared/packing"
@@ -57,5 +60,24 @@ func TestANodeIsReopenedOnceForThoseThatAvoidIt(t *testing.T) {
 	catalogue.Set(reported(zones.SingleNUMA, 4, 2))
 	if catalogue.Reopened(seen) {
 		t.Error("it is reopened although nothing avoids it")
+	}
+}
+
+func TestAFieldOfAnotherTypeIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		fields map[string]any
+		want   string
+	}{
+		"a number for zones":       {map[string]any{"zones": int64(5)}, `zones: Invalid value: "number": is no value of this field`},
+		"a map for attributes":     {map[string]any{"attributes": map[string]any{"a": "b"}}, `attributes: Invalid value: "object"`},
+		"a number for a zone":      {map[string]any{"zones": []any{int64(1)}}, `zones: Invalid value: "number"`},
+		"a list for a zone's name": {map[string]any{"zones": []any{map[string]any{"name": []any{}}}}, `zones.name: Invalid value: "array"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := zones.Read(&unstructured.Unstructured{Object: c.fields})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
 	}
 }
