@@ -68,7 +68,7 @@ type bundle struct {
 
 // shared finds the outermost groups whose pods are to come from one zone.
 func (r Request) shared(way zoning) *shared {
-	found := &shared{of: map[*corev1.Pod]*bundle{}, pins: map[*corev1.Pod]*zones.Demand{}}
+	found := &shared{}
 	for _, g := range r.gangs() {
 		way.outermost(g.Tree.Root, func(group *podgrouptree.Group) { found.add(r, g, group, way) })
 	}
@@ -88,6 +88,9 @@ func (z zoning) outermost(group *podgrouptree.Group, visit func(*podgrouptree.Gr
 
 // add takes note of a group. Where pods of it stand already, the others join them one by one.
 func (s *shared) add(r Request, g *gang.Gang, group *podgrouptree.Group, way zoning) {
+	if s.of == nil {
+		s.of, s.pins = map[*corev1.Pod]*bundle{}, map[*corev1.Pod]*zones.Demand{}
+	}
 	within := func(pod *corev1.Pod) bool { return gang.Within(g.Tree, group.Name, gang.LeafOf(pod)) }
 	standing := slices.DeleteFunc(slices.Clone(g.Standing), func(pod *corev1.Pod) bool { return !within(pod) })
 	if len(standing) > 0 {

@@ -29,6 +29,8 @@ type Session struct {
 
 	request Request
 	shared  *shared
+	// demands are what the pods ask of zones, if any node looks at that.
+	demands []*zones.Demand
 	// reshaped are keys of shapes that mean nothing to others.
 	reshaped []string
 }
@@ -90,11 +92,11 @@ func OpenPlaced(
 // that will stand there. It is counted anew.
 func (s *Session) ZoneRoom(node fwk.NodeInfo, others []*corev1.Pod) packing.Resources {
 	room := packing.Resources{}
-	if s.request.View.Zones().Enforcing() == 0 {
+	if len(s.demands) == 0 {
 		return room
 	}
 	usage := eligibility.UsageOn(s.request.View.Zones(), node, others...)
-	for _, demand := range s.shared.demands(s.request) {
+	for _, demand := range s.demands {
 		room[eligibility.ZoneResource(demand)] = clusterview.ZoneRoom(usage, demand)
 	}
 	return room
@@ -118,7 +120,7 @@ func open(ctx context.Context, request Request, way zoning) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}
-	session := &Session{Trial: trial, request: request, shared: together}
+	session := &Session{Trial: trial, request: request, shared: together, demands: demands}
 	if err := session.prepare(ctx); err != nil {
 		trial.End()
 		return nil, err

@@ -232,7 +232,7 @@ func (s *Session) tooFull(resource string) (full int) {
 }
 
 func (s *Session) demandOf(resource string) *zones.Demand {
-	for _, demand := range s.shared.demands(s.request) {
+	for _, demand := range s.demands {
 		if eligibility.ZoneResource(demand) == resource {
 			return demand
 		}
