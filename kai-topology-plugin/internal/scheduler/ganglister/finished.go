@@ -27,7 +27,7 @@ func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error)
 		func(options *metav1.ListOptions) {
 			options.FieldSelector = succeeded
 		})
-	if err := finished.SetTransform(membershipOf); err != nil {
+	if err := finished.SetTransform(MembershipOf); err != nil {
 		return nil, fmt.Errorf("trimming finished pods: %w", err)
 	}
 	if err := Index(finished); err != nil {
@@ -36,8 +36,9 @@ func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error)
 	return finished, nil
 }
 
-// membershipOf is a pod without all that its gang does not ask for.
-func membershipOf(object any) (any, error) {
+// MembershipOf is a pod without all that does not tell to which gang or controller it belongs, where it was, and how it
+// ended.
+func MembershipOf(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
@@ -46,10 +47,10 @@ func membershipOf(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: pod.Labels, Annotations: pod.Annotations,
+			Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences,
 		},
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason},
 	}, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -23,6 +22,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/shared/kueue"
 )
 
@@ -31,8 +31,6 @@ const (
 	askAgain = 10
 	// askSoon is when a workload is looked at again that could not be answered for.
 	askSoon = 5 * time.Second
-	// longestMessage is how many characters of a sentence a check has.
-	longestMessage = 1024
 )
 
 // admission answers Kueue's AdmissionChecks: whether a gang fits now, before Kueue gives its quota to it. It decides as
@@ -47,9 +45,7 @@ type admission struct {
 
 // admitBy starts to answer checks as soon as this process leads. Kueue may be installed later.
 func (p *Plugin) admitBy(ctx context.Context, leading <-chan struct{}) error {
-	config := rest.CopyConfig(p.handle.KubeConfig())
-	config.ContentType, config.AcceptContentTypes = "", ""
-	client, err := dynamic.NewForConfig(config)
+	client, err := dynamic.NewForConfig(forCustomResources(p.handle.KubeConfig()))
 	if err != nil {
 		return fmt.Errorf("creating client for Kueue: %w", err)
 	}
@@ -109,7 +105,7 @@ func (a *admission) run(ctx context.Context) {
 	}
 }
 
-// once answers for the workload that waits longest. It returns when to look again; 0 if that need not be.
+// once answers for the workload that waits longest, of those that can be answered for. It returns when to look again; 0 if that need not be.
 func (a *admission) once(ctx context.Context) (again time.Duration, err error) {
 	ours, err := a.ourChecks(ctx)
 	if err != nil || len(ours) == 0 {
@@ -128,18 +124,24 @@ func (a *admission) once(ctx context.Context) (again time.Duration, err error) {
 	if len(asked) == 0 {
 		return 0, nil
 	}
-	first := slices.MinFunc(asked, func(x, y *kueue.Workload) int {
+	slices.SortFunc(asked, func(x, y *kueue.Workload) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 	})
-	state, message, err := a.answer(ctx, first)
-	if err != nil || state == "" {
-		return askSoon, err
+	for _, workload := range asked {
+		state, message, err := a.answer(ctx, workload)
+		if err != nil {
+			return askSoon, err
+		}
+		if state == "" {
+			continue // The others do not wait for it.
+		}
+		err = a.write(ctx, workload, workload.Pending(ours), state, message)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			err = nil // It has changed, which wakes.
+		}
+		return 0, err
 	}
-	err = a.write(ctx, first, first.Pending(ours), state, message)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		err = nil // It has changed, which wakes.
-	}
-	return 0, err
+	return askSoon, nil
 }
 
 // ourChecks returns the names of the AdmissionChecks that are for this controller, and says of each that it works.
@@ -221,7 +223,7 @@ func fits(answer *solve.Answer, pods []*corev1.Pod) (state, message string) {
 	for _, pod := range pods {
 		if _, ok := answer.Nodes[pod.Name]; !ok && pod.Spec.NodeName == "" {
 			message = cmp.Or(answer.Message, "the pods have no room")
-			return kueue.CheckRetry, message[:min(len(message), longestMessage)]
+			return kueue.CheckRetry, gangevents.Note(message)
 		}
 	}
 	return kueue.CheckReady, "the scheduler has room for it"

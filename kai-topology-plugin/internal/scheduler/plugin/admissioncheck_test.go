@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,9 @@ func TestAWorkloadFitsIfAllItsPodsGetNodes(t *testing.T) {
 			"the scheduler has room for it"},
 		"one has none": {solve.Answer{Nodes: map[string]string{"a": "n1"}, Message: "short of 1 gpu"},
 			kueue.CheckRetry, "short of 1 gpu"},
-		"nobody says why": {solve.Answer{}, kueue.CheckRetry, "the pods have no room"},
+		"no reason is given": {solve.Answer{}, kueue.CheckRetry, "the pods have no room"},
+		"a sentence is longer than Kueue takes": {solve.Answer{Message: "x" + strings.Repeat("×", 600)}, kueue.CheckRetry,
+			"x" + strings.Repeat("×", 509) + " …"},
 	} {
 		state, message := fits(&c.answer, pods)
 		if state != c.state || message != c.message {

@@ -138,9 +138,7 @@ func Factory(leading <-chan struct{}) (
 
 // clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
 func clientOf(handle fwk.Handle) (versioned.Interface, error) {
-	config := rest.CopyConfig(handle.KubeConfig())
-	// Custom resources are not served in the protobuf of kube-scheduler's own client.
-	config.ContentType, config.AcceptContentTypes = "", ""
+	config := forCustomResources(handle.KubeConfig())
 	// Nothing here competes with bindings for a limit: besides its watches this client has one request under way at a
 	// time, the status of one PodGroup, and none about the same PodGroup for a while after.
 	config.QPS, config.RateLimiter = -1, nil
@@ -149,6 +147,14 @@ func clientOf(handle fwk.Handle) (versioned.Interface, error) {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
 	return client, nil
+}
+
+// forCustomResources is the configuration of a client of custom resources, which are not served in the protobuf of
+// kube-scheduler's own client.
+func forCustomResources(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = "", ""
+	return config
 }
 
 func newPluginAmong(

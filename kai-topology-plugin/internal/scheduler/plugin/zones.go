@@ -25,6 +25,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 )
 
@@ -38,10 +39,8 @@ type zoneWatch struct {
 // growing intervals, up to half a minute.
 func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kubernetes.Interface) (err error) {
 	w.started.Do(func() {
-		config = rest.CopyConfig(config)
-		config.ContentType, config.AcceptContentTypes = "", ""
 		var client dynamic.Interface
-		if client, err = dynamic.NewForConfig(config); err != nil {
+		if client, err = dynamic.NewForConfig(forCustomResources(config)); err != nil {
 			return
 		}
 		informer := dynamicinformer.NewFilteredDynamicInformer(client, zones.Resource, metav1.NamespaceAll, 0,
@@ -78,7 +77,7 @@ func (w *zoneWatch) rejections(kube kubernetes.Interface) (cache.SharedIndexInfo
 	failed := fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)).String()
 	pods := coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.FieldSelector = failed })
-	if err := pods.SetTransform(rejectionOf); err != nil {
+	if err := pods.SetTransform(ganglister.MembershipOf); err != nil {
 		return nil, err
 	}
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
@@ -87,22 +86,6 @@ func (w *zoneWatch) rejections(kube kubernetes.Interface) (cache.SharedIndexInfo
 		}
 	}})
 	return pods, err
-}
-
-// rejectionOf is a failed pod without all that does not tell whose it is, and why it failed.
-func rejectionOf(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences,
-		},
-		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason},
-	}, nil
 }
 
 // avoid keeps further pods of a gang or controller off a node whose kubelet has rejected one for its zones, until what
