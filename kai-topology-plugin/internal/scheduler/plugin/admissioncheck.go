@@ -105,7 +105,8 @@ func (a *admission) run(ctx context.Context) {
 	}
 }
 
-// once answers for the workload that waits longest, of those that can be answered for. It returns when to look again; 0 if that need not be.
+// once answers for the workload that waits longest, of those that can be answered for. It returns when to look again; 0
+// if that need not be.
 func (a *admission) once(ctx context.Context) (again time.Duration, err error) {
 	ours, err := a.ourChecks(ctx)
 	if err != nil || len(ours) == 0 {
