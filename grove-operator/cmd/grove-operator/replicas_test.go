@@ -76,7 +76,7 @@ type replica struct {
 type cluster struct {
 	client.Client
 	kubeconfig, certDir string
-	// certMode says who keeps the certificate.
+	// certMode is how certificates are provided.
 	certMode groveconfigv1alpha1.CertProvisionMode
 }
 
@@ -107,8 +107,8 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 	return made
 }
 
-// install creates the chart's objects: the empty Secret, a Service by whose name the API server finds the program, and
-// the webhook configurations without a CA. It removes them when the test ends, with the Lease of its programs.
+// install creates the chart's objects: the empty Secret, a Service through which the API server finds the program,
+// and the webhook configurations without a CA. When the test ends, it removes them and the Lease of the programs.
 func install(t *testing.T, c *cluster, port int32) {
 	t.Helper()
 	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone

@@ -81,7 +81,7 @@ func bare(pod *corev1.Pod) *corev1.Pod {
 	}
 }
 
-// judge logs the parents whose count has changed, and ends the wait when all have their minima.
+// judge logs each parent with a changed count, and ends the wait when all have their minima.
 func (s *store) judge() {
 	if s.done {
 		return

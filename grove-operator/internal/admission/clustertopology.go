@@ -113,8 +113,8 @@ func ValidateReservedName(clusterTopology, kept *grovev1alpha1.ClusterTopology) 
 			"(topologyAwareScheduling.levels)")}
 }
 
-// Keeps says why nobody but the operator changes or deletes the topology of this name; empty if others may. The
-// operator would undo the change. With topology awareness off it keeps none, and releases one that is left.
+// Keeps says why only the operator may change or delete the topology of this name; empty if others may. The operator
+// would undo the change. With topology awareness off it keeps none, and releases one that is left.
 func Keeps(kept *grovev1alpha1.ClusterTopology, name string) string {
 	if kept == nil || name != kept.Name {
 		return ""
@@ -135,7 +135,8 @@ func ValidateKeptLevels(kept, clusterTopology *grovev1alpha1.ClusterTopology) fi
 	return field.ErrorList{field.Forbidden(levelsPath, reason)}
 }
 
-// ScheduledUsersNamed is how many PodCliqueSets an error names whose pods keep a topology's levels from being changed.
+// ScheduledUsersNamed is how many PodCliqueSets an error names, if their pods keep a topology's levels from being
+// changed.
 const ScheduledUsersNamed = 5
 
 // ScheduledUser is a PodCliqueSet that uses a topology, and how many of its pods are on nodes.

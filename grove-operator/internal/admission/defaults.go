@@ -41,9 +41,8 @@ func SetDefaults(set *grovev1alpha1.PodCliqueSet) {
 	}
 }
 
-// SetDefaultsOnUpdate sets the unset fields of a changed PodCliqueSet. Defaults that came from the replicas of the old
-// set stay: a minimum is immutable, and a user who applies a manifest with other replicas has not asked for another
-// minimum.
+// SetDefaultsOnUpdate sets the unset fields of a changed PodCliqueSet. Defaults that came from the replicas of the
+// old set stay: a minimum is immutable, and a manifest with other replicas does not ask for another minimum.
 func SetDefaultsOnUpdate(old, set *grovev1alpha1.PodCliqueSet) {
 	before := map[string]*grovev1alpha1.PodCliqueSpec{}
 	for i := range old.Spec.Template.Cliques {

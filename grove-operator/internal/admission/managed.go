@@ -19,7 +19,7 @@ var kubernetes = []string{
 	"system:kube-controller-manager",
 }
 
-// Users are those who may change everything, besides Kubernetes itself.
+// Users may change every managed object, as Kubernetes itself may.
 type Users struct {
 	// Operator is the user name of the operator.
 	Operator string
@@ -43,8 +43,8 @@ func Protected(object metav1.Object) bool {
 	return err == nil && group.Group == grovev1alpha1.GroupName
 }
 
-// Unprotected says why everybody may change a set's objects; empty if they are protected. Nil stands for a set that
-// does not exist: nobody keeps its leftovers.
+// Unprotected says why every user may change a set's objects; empty if they are protected. Nil stands for a set that
+// does not exist: its leftovers are not protected.
 func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	switch {
 	case set == nil:
@@ -57,8 +57,8 @@ func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	return ""
 }
 
-// DeleteManaged says why somebody may not delete a protected object; empty if they may. Pods may be deleted: users do
-// it to get a new one under OnDelete, drains and preemption do it too, and the operator replaces them.
+// DeleteManaged says why a user may not delete a protected object; empty if they may. Pods may be deleted: users do
+// so to get a new one under OnDelete, drains and preemption do so too, and the operator replaces them.
 func DeleteManaged(object *unstructured.Unstructured) string {
 	if object.GetKind() == "Pod" {
 		return ""
@@ -66,7 +66,7 @@ func DeleteManaged(object *unstructured.Unstructured) string {
 	return refusal(object, "it may not be deleted")
 }
 
-// UpdateManaged says why somebody may not change a protected object in this way; empty if they may.
+// UpdateManaged says why a user may not make this change of a protected object; empty if they may.
 func UpdateManaged(before, after *unstructured.Unstructured) string {
 	path := firstDifference("", content(before), content(after))
 	if path == "" {

@@ -48,7 +48,7 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return kept
 }
 
-// keepOwnGates drops the scheduling gates of others, who remove them themselves.
+// keepOwnGates drops the scheduling gates of other controllers, which remove them themselves.
 func keepOwnGates(spec map[string]any) {
 	gates, _, _ := unstructured.NestedSlice(spec, "schedulingGates")
 	gates = slices.DeleteFunc(gates, func(gate any) bool {

@@ -71,7 +71,7 @@ func validatePlacedOnce(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return errs
 }
 
-// validateQueueKept refuses another queue for a set whose pods are counted in one already.
+// validateQueueKept refuses another queue for a set with pods that count in a queue already.
 func validateQueueKept(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	was, counted := old.Labels[kueue.LabelQueue]
 	is, counts := set.Labels[kueue.LabelQueue]

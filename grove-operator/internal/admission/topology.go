@@ -195,7 +195,7 @@ func available(clusterTopology *topology.Topology) string {
 	return strings.ReplaceAll(topology.DomainList(clusterTopology), ",", ", ")
 }
 
-// validateHierarchy reports every pair of a parent and a child whose domain is broader, at the parent.
+// validateHierarchy reports each child with a broader domain than its parent, at the parent.
 func validateHierarchy(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, child := range places(set)[1:] {

@@ -30,7 +30,7 @@ type Cluster struct {
 
 var templatePath = field.NewPath("spec", "template")
 
-// ValidateCreate returns everything that is wrong with a new PodCliqueSet whose defaults are set, and warnings.
+// ValidateCreate returns all mistakes in a new PodCliqueSet, and warnings. The defaults are set already.
 func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings []string, errs field.ErrorList) {
 	warnings, errs = validateSpec(set)
 	errs = append(errs, validateAnnotations(set)...)
@@ -92,7 +92,7 @@ func warnOfStrategy(set *grovev1alpha1.PodCliqueSet) []string {
 		field.NewPath("spec", "updateStrategy", "type"), grovev1alpha1.Coherent, grovev1alpha1.RollingRecreate)}
 }
 
-// validateSchedulers refuses cliques whose pods go to different schedulers: one scheduler places all pods of a gang.
+// validateSchedulers refuses cliques with different schedulers: one scheduler places all pods of a gang.
 func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field.ErrorList {
 	var errs field.ErrorList
 	cliques := set.Spec.Template.Cliques
@@ -257,8 +257,8 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return errs
 }
 
-// validateAutoscalerName reports a scaling group whose autoscaler would have the name of that of a clique: each has the
-// name of what it scales.
+// validateAutoscalerName reports a scaling group if its autoscaler and that of a clique would have the same name:
+// each has the name of the object that it scales.
 func validateAutoscalerName(set *grovev1alpha1.PodCliqueSet, path *field.Path, group string) field.ErrorList {
 	clash := func(clique grovev1alpha1.PodCliqueTemplateSpec) bool {
 		return clique.Name == group && clique.Spec.AutoScalingConfig != nil && layout.GroupOf(set, clique.Name) == nil

@@ -14,8 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
-// setOf is a set all of whose template, and nothing else, depends on a version. The user's labels have names that the
-// operator uses on PodCliques itself.
+// setOf is a set in which the whole template, and nothing else, depends on a version. The user's labels have names
+// that the operator uses on PodCliques itself.
 func setOf(t *testing.T, version string) *grovev1alpha1.PodCliqueSet {
 	t.Helper()
 	set := fixture.Set(t, `
@@ -88,7 +88,7 @@ func TestNext(t *testing.T) {
 func TestTheHashOfAnOlderOperatorIsKept(t *testing.T) {
 	set := setOf(t, "one")
 	clique := &set.Spec.Template.Cliques[0]
-	clique.Spec.PodSpec.RestartPolicy = corev1.RestartPolicyAlways // A default that somebody wrote, which once counted.
+	clique.Spec.PodSpec.RestartPolicy = corev1.RestartPolicyAlways // A default that a user wrote out, which once counted.
 	known := podtemplate.KnownHashes(set, clique)
 	older := known[len(known)-1]
 	if older == known[0] {

@@ -20,8 +20,8 @@ func KeepScalingGroupScale(desired, live *grovev1alpha1.PodCliqueScalingGroup) {
 	}
 }
 
-// keepScale keeps the live replicas as long as the template has the same number as when the object was last written: if
-// the live number differs then, somebody scaled the object. The write is bound to the resource version of the live
+// keepScale keeps the live replicas as long as the template has the same number as when the object was last written:
+// another live number comes from a scale of the object. The write is bound to the resource version of the live
 // object, so that a scale in between causes a conflict and is not undone.
 func keepScale(desired client.Object, replicas *int32, live client.Object, liveReplicas int32) {
 	const annotation = grovev1alpha1.AnnotationTemplateReplicas

@@ -30,7 +30,7 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [leader, worker], replicas: 2}]
 `
 
-// everyPod makes the pods of all replicas and copies, and lists those that stand for others.
+// everyPod makes the pods of all replicas and copies, and lists each that stands for others.
 func everyPod(set *grovev1alpha1.PodCliqueSet) []string {
 	var all []string
 	for replica := range set.Spec.Replicas {

@@ -16,7 +16,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Validate returns everything that is wrong with a configuration whose defaults are set, and warnings.
+// Validate returns all mistakes in a configuration, and warnings. The defaults are set already.
 func Validate(configuration *groveconfigv1alpha1.OperatorConfiguration) (warnings []string, errs field.ErrorList) {
 	errs = append(errs, validateConnection(configuration)...)
 	errs = append(errs, validateLeaderElection(configuration.LeaderElection)...)

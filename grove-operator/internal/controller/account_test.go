@@ -24,8 +24,9 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
-// TestNoPodIsMadeBeforeItsAccount: an API server that has just got the definition of PodCliqueSets refuses what one of
-// them owns, and a moment later, in the middle of a pass, it accepts that. A pod whose account is missing is refused.
+// TestNoPodIsMadeBeforeItsAccount: an API server that has just got the definition of PodCliqueSets refuses objects
+// that one of them owns, and accepts them a moment later, in the middle of a pass. A pod without its account is
+// refused.
 func TestNoPodIsMadeBeforeItsAccount(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, namespace: n, uid: s, finalizers: [grove.io/podcliqueset.grove.io]}

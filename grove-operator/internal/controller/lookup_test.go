@@ -12,7 +12,7 @@ import (
 	"packtree.dev/grove-operator/internal/lookup"
 )
 
-// failing is a reader without objects, whose reads of some names fail.
+// failing is a reader without objects. Its reads of some names fail.
 type failing struct {
 	client.Reader
 	names map[string]error

@@ -95,8 +95,8 @@ func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 	}
 }
 
-// TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor: somebody took the label off pod 0, or its owner, to look at
-// it in peace. Its successor would have its name.
+// TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor: a user took the label off pod 0, or its owner, to look
+// at it in peace. Its successor would have its name.
 func TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor(t *testing.T) {
 	podClique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: "s-0-a", UID: "owner"}}
 	first := pods.FreeName(podClique, 0, "", nil)
@@ -133,7 +133,7 @@ func TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor(t *testing.T) {
 	}
 }
 
-// staleWorld is a PodClique of three pods whose reconciler reads an old list of pods.
+// staleWorld is a PodClique of three pods, and its reconciler, which reads an old list of pods.
 type staleWorld struct {
 	reconciler *podclique.Reconciler
 	key        client.ObjectKey
@@ -145,7 +145,7 @@ func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodCl
 	return staleWith(t, cached, live, change, func(pods.Maker) []client.Object { return nil }, nil)
 }
 
-// staleWith has further pods that the cache does not show, and notes the names of those that are made.
+// staleWith has further pods that the cache does not show, and notes the names of the pods that are made.
 func staleWith(
 	t *testing.T, cached, live []string, change func(*grovev1alpha1.PodClique), further func(pods.Maker) []client.Object,
 	made *[]string,

@@ -27,8 +27,8 @@ import (
 
 var epoch = time.Unix(1_800_000_000, 0)
 
-// wave is a PodClique of two pods, whose statuses are counted. Its API server dates pods by dates, and refuses them
-// with refusal.
+// wave is a PodClique of two pods. It counts the writes of its status. Its API server dates pods by dates, and
+// refuses them with refusal.
 type wave struct {
 	client.Client
 	reconciler *podclique.Reconciler

@@ -71,7 +71,7 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		}
 		return *found
 	}
-	// edited is a set with running copies, whose template changes.
+	// edited is a set with running copies and a template that changes.
 	edited := func() (string, *grovev1alpha1.PodCliqueSet) {
 		GinkgoHelper()
 		in := namespace()

@@ -48,7 +48,7 @@ func identities(in string) map[string]types.UID {
 	return all
 }
 
-// without are the identities whose names do not begin with a prefix.
+// without are the identities, except names that begin with a prefix.
 func without(all map[string]types.UID, prefixes ...string) map[string]types.UID {
 	kept := map[string]types.UID{}
 	for name, uid := range all {

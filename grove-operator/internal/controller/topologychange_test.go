@@ -22,7 +22,7 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
-// topologies creates ClusterTopologies whose key for a rack is example.com/rack-<name>.
+// topologies creates ClusterTopologies; the key for a rack is example.com/rack-<name>.
 func topologies(names ...string) {
 	GinkgoHelper()
 	for _, name := range names {

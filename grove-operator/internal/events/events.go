@@ -105,7 +105,7 @@ func (r Recorder) Normal(object client.Object, reason Reason, note string, args 
 	r.record(object, nil, corev1.EventTypeNormal, reason, note, args...)
 }
 
-// Warning records an event about an object that somebody should look at.
+// Warning records an event about an object that needs attention.
 func (r Recorder) Warning(object client.Object, reason Reason, note string, args ...any) {
 	r.record(object, nil, corev1.EventTypeWarning, reason, note, args...)
 }

@@ -124,7 +124,7 @@ func (i injector) expect(namespace string, what *plan) *plan {
 	return what
 }
 
-// newStage returns a stage whose client reads from a cache: it reads many worlds all the time.
+// newStage returns a stage with a client that reads from a cache: it reads many worlds all the time.
 func newStage(t *testing.T, config *rest.Config, faulty injector) stage {
 	t.Helper()
 	objects, err := cache.New(config, cache.Options{Scheme: controller.Scheme()})
@@ -180,7 +180,7 @@ func endsAs(ctx context.Context, w *world, want string) error {
 	return nil
 }
 
-// runOperator runs all controllers, with a client whose calls fail as planned.
+// runOperator runs all controllers, with a client that fails as planned.
 func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 	t.Helper()
 	ctrl.SetLogger(zap.New(zap.WriteTo(io.Discard)))

@@ -64,8 +64,8 @@ func (w *world) snapshot(ctx context.Context) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// passing are fields that differ from run to run. Generations count the writes until the same end; the pods chosen for
-// replacement are those that were seen while they were deleted.
+// passing are fields that differ from run to run. Generations count the writes until the same end; which pods were
+// chosen for replacement depends on which were seen while they were deleted.
 var passing = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime",
 	"managedFields",

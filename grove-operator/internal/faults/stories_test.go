@@ -31,7 +31,7 @@ type step struct {
 // on a busy machine, or a recovered unit may be recreated once more.
 const delay = "6s"
 
-// ill is the image whose containers never become ready.
+// ill is the image of containers that never become ready.
 const ill = "example.com/x:ill"
 
 var stories = []story{

@@ -34,7 +34,7 @@ func (w *world) podsOf(ctx context.Context, podClique string) ([]corev1.Pod, err
 	return list.Items, err
 }
 
-// play binds pods without gates, makes bound pods ready, and ends those that are being deleted.
+// play binds pods without gates, makes bound pods ready, and ends pods that are being deleted.
 func (w *world) play(ctx context.Context) error {
 	var list corev1.PodList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {

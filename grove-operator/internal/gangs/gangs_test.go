@@ -196,7 +196,7 @@ func TestGateOpen(t *testing.T) {
 	}
 }
 
-// judged is a gang whose condition Scheduled somebody else has written.
+// judged is a gang with a condition Scheduled that another writer has set.
 func judged(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
 	gang.Status.Conditions = []metav1.Condition{
 		{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionUnknown, Reason: "Waiting"},

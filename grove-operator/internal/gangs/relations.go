@@ -21,7 +21,7 @@ func (b builder) related(group *grovev1alpha1.PodCliqueScalingGroupConfig) bool 
 		})
 }
 
-// baseRelations are the relations of the base gang, whose subgroups are its copies.
+// baseRelations are the relations of the base gang; its subgroups are its copies.
 func (b builder) baseRelations(gang *schedulerv1alpha1.PodGang) []relations.Relation {
 	template := &b.set.Spec.Template
 	list := relationList{builder: b}

@@ -14,8 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// spreading is a set with a clique a of three pods, and groups p and q of one clique each, of which two copies of p are
-// the minimum.
+// spreading is a set with a clique a of three pods, and groups p and q of one clique each; two copies of p are the
+// minimum.
 func spreading(ofSet, ofClique, ofP, ofQ string) string {
 	return `
 metadata: {name: s}

@@ -25,8 +25,8 @@ type GroupCounts struct {
 	Failing string
 }
 
-// Status is the part of a PodGang's status that the operator writes. The condition Scheduled is in it only if nobody
-// else writes it. Recreated says what of the gang is being recreated, and why; empty if nothing is.
+// Status is the part of a PodGang's status that the operator writes. The condition Scheduled is in it only if no
+// other writer has set it. Recreated says what of the gang is being recreated, and why; empty if nothing is.
 func Status(
 	gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupCounts, recreated string,
 ) schedulerv1alpha1.PodGangStatus {
@@ -72,8 +72,8 @@ func ours(scheduled *metav1.Condition, missing []string) bool {
 }
 
 // survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had
-// its minimum ready and no longer has. The phrases do not count pods: otherwise a status would be written for each pod
-// of a gang that starts, and sent to all who watch gangs.
+// its minimum ready and no longer has. The phrases do not count pods: otherwise a status would be written for each
+// pod of a gang that starts, and sent to every watcher of gangs.
 func survey(
 	gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts,
 ) (missing, unscheduled, unready, breached []string) {

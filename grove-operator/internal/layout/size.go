@@ -32,7 +32,7 @@ func PodsPerReplica(set *grovev1alpha1.PodCliqueSet) int64 {
 	return pods
 }
 
-// Replicas is how many replicas of a set are made: those that it asks for, as long as its pods stay within MaxPods.
+// Replicas is how many replicas of a set are made: as many as it asks for, as long as its pods stay within MaxPods.
 func Replicas(set *grovev1alpha1.PodCliqueSet) int32 {
 	replicas := Bounded(set.Spec.Replicas)
 	if pods := PodsPerReplica(set); pods > 0 {

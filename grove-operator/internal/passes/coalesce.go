@@ -16,7 +16,7 @@ import (
 // Window is how long the first event waits for others. It is short compared with the placement of a gang.
 const Window = 200 * time.Millisecond
 
-// Late is the time after which a written status is looked at again. Nobody waits for that, unless the cache was behind.
+// Late is the time after which a written status is looked at again, in case the cache was behind.
 const Late = time.Second
 
 // Coalesce returns a handler that enqueues what inner enqueues, once for all events within Window. The pods of a gang

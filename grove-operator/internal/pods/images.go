@@ -82,7 +82,8 @@ func (u ImageUpdate) former() map[string]formerContainer {
 	return former
 }
 
-// formerContainers are those that were recorded when a pod's images were changed; none for a pod with its first images.
+// formerContainers are the containers as recorded when a pod's images were changed; none for a pod with its first
+// images.
 func formerContainers(pod *corev1.Pod) map[string]formerContainer {
 	noted, ok := pod.Annotations[grovev1alpha1.AnnotationFormerContainers]
 	if !ok {
@@ -90,7 +91,7 @@ func formerContainers(pod *corev1.Pod) map[string]formerContainer {
 	}
 	var former map[string]formerContainer
 	if json.Unmarshal([]byte(noted), &former) != nil {
-		return nil // Somebody else wrote it.
+		return nil // The operator did not write it.
 	}
 	return former
 }

@@ -37,7 +37,7 @@ type Plan struct {
 	// Surplus reports whether pods are deleted because there are too many. With a view that lacks earlier deletions,
 	// other pods would be deleted in addition.
 	Surplus bool
-	// Overdue are the pods that are being deleted and whose nodes do not answer.
+	// Overdue are pods that are being deleted, on nodes that do not answer.
 	Overdue Overdue
 }
 
@@ -113,7 +113,7 @@ func FindOverdue(existing []*corev1.Pod, now time.Time) Overdue {
 }
 
 // AwaitEnd reports whether a PodClique that is being deleted waits for its pods. It does not wait for overdue ones:
-// they are gone when their node is back, when it is removed, or when somebody deletes them by force.
+// they are gone when their node is back, when it is removed, or when a user deletes them by force.
 func AwaitEnd(existing []*corev1.Pod, now time.Time) bool {
 	return slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp == nil || now.Before(overdueAt(pod))
@@ -178,8 +178,8 @@ func suffix(hash []byte) string {
 	return rand.SafeEncodeString(string(ascii))
 }
 
-// surplus chooses the pods that are deleted first: those that Kueue counts alone, those without a node, then those not
-// ready, then those of an old template, then the newest.
+// surplus chooses the pods that are deleted first: pods that only Kueue counts, then pods without a node, then pods
+// that are not ready, then pods of an old template, then the newest.
 func surplus(active []*corev1.Pod, count int, currentHash string) []*corev1.Pod {
 	ordered := slices.Clone(active)
 	slices.SortStableFunc(ordered, func(a, b *corev1.Pod) int {

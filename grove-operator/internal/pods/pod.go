@@ -40,7 +40,7 @@ type Maker struct {
 	PodClique *grovev1alpha1.PodClique
 	// Topology is the one for which the pods are made; empty for a set without constraints.
 	Topology string
-	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
+	// DefaultScheduler is for pods without a scheduler in their spec; empty leaves it to the cluster.
 	DefaultScheduler string
 	// Startup is the init container of pods that start after others.
 	Startup groveconfigv1alpha1.StartupOrderConfiguration

@@ -14,8 +14,8 @@ const (
 	accessPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenSeconds is how long a token is valid; the kubelet renews it in time.
 	tokenSeconds = 3600
-	// nobody is the user named nonroot in distroless images.
-	nobody = 65532
+	// nonroot is the user of this name in distroless images.
+	nonroot = 65532
 )
 
 // startAfter makes a pod wait for its parents, before the user's own init containers run.
@@ -42,8 +42,8 @@ func (m Maker) waiting(parents []layout.Parent) corev1.Container {
 			AllowPrivilegeEscalation: new(false),
 			ReadOnlyRootFilesystem:   new(true),
 			RunAsNonRoot:             new(true),
-			RunAsUser:                new(int64(nobody)), // The pod's user may be root.
-			RunAsGroup:               new(int64(nobody)),
+			RunAsUser:                new(int64(nonroot)), // The pod's user may be root.
+			RunAsGroup:               new(int64(nonroot)),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},

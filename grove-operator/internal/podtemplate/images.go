@@ -8,10 +8,10 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// NewImages are the images, by container, with which a pod of another template becomes as if it were made from the
-// clique's current one. ok is false if more than images differs, also if somebody else has changed the pod's images,
-// and if a kubelet would not do what a new pod does: it runs no init container a second time, and restarts an ended
-// container only if the pod's restartPolicy is Always.
+// NewImages are the images, by container, that make a pod of another template equal to one of the clique's current
+// template. ok is false if more than images differs, also if the pod's images were changed by hand, and if a kubelet
+// would not do what a new pod does: it runs no init container a second time, and restarts an ended container only if
+// the pod's restartPolicy is Always.
 func NewImages(
 	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, pod *corev1.Pod,
 ) (images map[string]string, ok bool) {

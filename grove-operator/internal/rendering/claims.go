@@ -14,8 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 )
 
-// sharedClaims are the ResourceClaims that the pods of a set share. A claim whose template is neither in the set nor in
-// the input cannot be shown; a warning, once per template, says so.
+// sharedClaims are the ResourceClaims that the pods of a set share. A claim cannot be shown if its template is
+// neither in the set nor in the input; a warning, once per template, says so.
 func sharedClaims(
 	set *grovev1alpha1.PodCliqueSet, document manifests.Document, documents []manifests.Document,
 ) ([]runtime.Object, []manifests.Finding) {

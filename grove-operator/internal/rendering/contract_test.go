@@ -19,7 +19,8 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/contract"
 )
 
-// TestAnySetBecomesWhatTheContractSays compares the objects of random sets with those that the documentation promises.
+// TestAnySetBecomesWhatTheContractSays compares the objects of random sets with the objects that the documentation
+// promises.
 func TestAnySetBecomesWhatTheContractSays(t *testing.T) {
 	config := configuration.WithoutFile()
 	config.TopologyAwareScheduling = groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true}

@@ -78,7 +78,7 @@ func (w *world) further(group *grovev1alpha1.PodCliqueScalingGroup) (further []i
 	return further
 }
 
-// checkSurge: with maxSurge as many copies as replicas are available, except those that are unavailable for another
+// checkSurge: with maxSurge as many copies as replicas are available, except copies that are unavailable for another
 // reason than the update; and one goes only while a further copy of the new template is available.
 func (w *world) checkSurge(group *grovev1alpha1.PodCliqueScalingGroup, units map[string]bool, left int) {
 	replica, _ := layout.ReplicaOf(group)

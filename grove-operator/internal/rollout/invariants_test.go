@@ -33,7 +33,7 @@ func (w *world) lookOfClique(clique *grovev1alpha1.PodCliqueTemplateSpec) look {
 type history struct {
 	// written are the templates of each clique that the user wrote.
 	written map[string]map[look]bool
-	// allowed are the templates that each PodClique may have: that of its last pod, and those that the set had at a
+	// allowed are the templates that each PodClique may have: the one of its last pod, and each that the set had at a
 	// time when the update had reached the PodClique's replica.
 	allowed map[string]map[look]bool
 	// made are the hashes of the templates that each PodClique's pods were ever made from.
@@ -94,7 +94,7 @@ func (w *world) checkMade(pod *corev1.Pod, member layout.Member) {
 	w.history.made[podClique][pod.Labels[grovev1alpha1.LabelPodTemplateHash]] = true
 }
 
-// checkUpdatedInPlace checks a pod whose images were changed: it is as if it were made from the set's template.
+// checkUpdatedInPlace checks that a pod with changed images is as if it were made from the set's template.
 func (w *world) checkUpdatedInPlace(pod *corev1.Pod) {
 	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
 	if is, want := lookOfPod(pod), w.lookOfClique(member.Clique); is != want || w.old(pod) {
@@ -260,8 +260,8 @@ func (w *world) checkProgress(progress *grovev1alpha1.PodCliqueSetUpdateProgress
 	}
 }
 
-// availableReplicas counts the replicas whose PodClique and group have their minima by their statuses. If a group has
-// just been scaled in, it is not known yet whether the rest has its minimum.
+// availableReplicas counts the replicas that have the minima of their PodClique and group, by the statuses. If a
+// group has just been scaled in, it is not known yet whether the rest has its minimum.
 func (w *world) availableReplicas() (least, most int32) {
 	for replica := range w.set.Spec.Replicas {
 		alone := w.podCliques[layout.Standalone(w.set, replica)[0].Name]

@@ -126,8 +126,8 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 		slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
 }
 
-// refused reports whether the pods that a PodClique lacks could not be created: those that exist are all there is to
-// update.
+// refused reports whether the pods that a PodClique lacks could not be created: only the existing ones can be
+// updated.
 func refused(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.CurrentPodTemplateHash != nil && len(podClique.Status.LastErrors) > 0
 }
@@ -255,7 +255,7 @@ func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// Progress counts the wanted pods, and those that the PodCliques' statuses count with the set's current template.
+// Progress counts the wanted pods, and by the PodCliques' statuses the pods of the set's current template.
 func (o Objects) Progress() (updated, pods int32) {
 	for _, podClique := range o.PodCliques {
 		member, ok := layout.Find(o.Set, podClique)

@@ -25,16 +25,16 @@ type Step struct {
 	Done bool
 }
 
-// Next returns the next step of a replica whose turn it is.
+// Next returns the next step of a replica, when it is its turn.
 //
-// Pods of the old template that are not ready are replaced at once; so are copies of a scaling group in which a
-// PodClique is below its minimum, with all their pods. After that one ready pod, or as many copies of one scaling group
-// as may be unavailable at a time, are replaced when everything else of the replica is ready. Hence a clique or a group
-// with more than its minimum never falls below it, and one without any spare lacks a single pod or copy. A group with
-// maxSurge gets further copies first, and as many copies are replaced at a time as further ones are ready. Replacements
-// and further copies that find no room or do not become ready stop everything, as soon as they are as many as may be
-// unavailable. Pods beyond a minimum that cannot come, for want of room or by a quota, stop nothing unless the update
-// took them: of a clique it takes the lowest index first, and a copy is back with its minimum.
+// Pods of the old template that are not ready are replaced at once. So are copies of a scaling group in which a
+// PodClique is below its minimum, with all their pods. After that one ready pod, or as many copies of one scaling
+// group as may be unavailable at a time, are replaced when everything else of the replica is ready. Hence a clique or
+// a group with more than its minimum never falls below it, and one without any spare lacks a single pod or copy. A
+// group with maxSurge gets further copies first, and as many copies are replaced at a time as further ones are ready.
+// Replacements and further copies that find no room or do not become ready stop everything, as soon as they are as
+// many as may be unavailable. Pods beyond a minimum that cannot come, for want of room or by a quota, stop nothing
+// unless the update took them: of a clique it takes the lowest index first, and a copy is back with its minimum.
 func Next(replica Replica) Step {
 	step := replica.next()
 	for i := range replica.Groups {

@@ -73,7 +73,7 @@ func copies(letters string) rollout.Group {
 	return group(cliques...)
 }
 
-// surging makes the last copies of a group copies beyond replicas, of which there may be two.
+// surging adds copies beyond replicas; two of these are allowed.
 func surging(beyond int, made rollout.Group) rollout.Group {
 	made.Surge, made.MaxSurge, made.Template = beyond, 2, "g"
 	made.MaxCopies = int32(len(made.Copies)-beyond) + 2

@@ -8,8 +8,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// Copies is how many copies of a scaling group are wanted: its replicas, and those that an update adds, as the set's
-// status records. A set that is gone adds none.
+// Copies is how many copies of a scaling group are wanted: its replicas, and the copies that an update adds, as the
+// set's status records. A set that is gone adds none.
 func Copies(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	replicas := layout.Bounded(group.Spec.Replicas)
 	if set == nil {

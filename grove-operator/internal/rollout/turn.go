@@ -54,9 +54,9 @@ type Decision struct {
 	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
 	// Ends reports whether the update ends with this decision.
 	Ends bool
-	// Delete are the pods to replace. They are in replicas whose turn the status has recorded already.
+	// Delete are the pods to replace, in replicas that have their turn by the recorded status.
 	Delete []*corev1.Pod
-	// Images are the pods of these replicas whose images are changed in place.
+	// Images are the pods of these replicas that get new images in place.
 	Images []pods.ImageUpdate
 	// Waiting says what the update waits for; empty if it does not wait.
 	Waiting string

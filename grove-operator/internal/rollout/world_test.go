@@ -41,8 +41,8 @@ type world struct {
 	// lifetime is how many more pods the operator deletes before it is killed.
 	lifetime int
 	edits    int
-	// replaced are the pods that the operator deleted and whose successors are not ready yet, by PodClique and index.
-	// Those that were ready are true.
+	// replaced are the pods that the operator deleted and that have no ready successor yet, by PodClique and index.
+	// The value is true if the pod was ready.
 	replaced map[string]map[string]bool
 	// deletions counts those of a pod's index for one edit.
 	deletions map[string]int

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// unpulled gives a pod a container whose image cannot be pulled, ended one that is started again and again.
+// unpulled gives a pod a container with an image that cannot be pulled, ended one that is started again and again.
 func unpulled(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "main", Image: "team/engine:v9",

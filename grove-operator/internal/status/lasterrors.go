@@ -34,8 +34,8 @@ func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) 
 	return all
 }
 
-// realErrors are the errors of a pass that somebody has to see: no conflicts with other writers, no objects that are
-// just gone, and no errors because the namespace or the program ends.
+// realErrors are the errors of a pass that need attention: no conflicts with other writers, no objects that are just
+// gone, and no errors because the namespace or the program ends.
 func realErrors(outcome error) []error {
 	return slices.DeleteFunc(flatten(outcome), func(err error) bool {
 		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) ||

@@ -51,7 +51,7 @@ func TestGangsWithProblemsAreListedFirst(t *testing.T) {
 	}
 }
 
-// TestTheStatusOfThousandsOfGangsFitsIntoAnObject: etcd takes 1.5 MiB, of which the spec needs some. Messages of the
+// TestTheStatusOfThousandsOfGangsFitsIntoAnObject: etcd takes 1.5 MiB, and the spec needs some of it. Messages of the
 // scheduler are longer than this one only for gangs of many groups.
 func TestTheStatusOfThousandsOfGangsFitsIntoAnObject(t *testing.T) {
 	set, observed, _ := world(t)

@@ -7,11 +7,11 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// reached reports whether an object ever had what it needs to start, by its present spec. Before is what was recorded,
-// with conditions; had is how many were ready or available at that time, have how many are now, and minimum how many
-// are needed at the moment.
+// reached reports whether an object ever had what it needs to start, by its present spec. Before is what was
+// recorded, with conditions; had is how many were ready or available at that time, have how many are now, and minimum
+// how many are needed at the moment.
 //
-// A minimum grows when somebody scales out an object that was scaled below its minAvailable, or to zero. Nothing was
+// A minimum grows when an object is scaled out after it was scaled below its minAvailable, or to zero. Nothing was
 // lost then: the object starts anew, and is not in breach however long it waits for room.
 func reached(before bool, conditions []metav1.Condition, had, have, toStart, minimum int32) bool {
 	switch {

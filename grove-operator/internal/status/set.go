@@ -95,7 +95,7 @@ func whatRemains(observed Observed) string {
 
 // replicaJudgement is the state of one replica of a set.
 type replicaJudgement struct {
-	// missing are children that do not exist, behind those whose status is older than their spec.
+	// missing are children that do not exist, behind are children with a status that is older than their spec.
 	missing, behind    []string
 	available, updated bool
 	// podCliques and groups are how many of these the replica has, with how many run the current template.

@@ -94,7 +94,7 @@ func (s *simulation) names() []string {
 	return names
 }
 
-// create makes missing objects, with their earlier scale, and deletes those that were scaled in.
+// create makes missing objects, with their earlier scale, and deletes objects that were scaled in.
 func (s *simulation) create() {
 	wanted := map[string]bool{}
 	for replica := range s.set.Spec.Replicas {

@@ -26,7 +26,7 @@ func going(object termination.Object) termination.Object {
 	return object
 }
 
-// unit has objects, of which the first is in breach since some time ago; 0 is none.
+// unit has objects. The first is in breach since some time ago; 0 is none.
 func unit(index int32, ago time.Duration, objects ...termination.Object) termination.Unit {
 	made := termination.Unit{Index: index, Objects: objects}
 	if ago > 0 {

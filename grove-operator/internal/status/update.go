@@ -24,7 +24,7 @@ type Update struct {
 	// Templates are the hashes of the set's current template for the pods of a PodClique; nil if the PodClique's own
 	// template is the current one.
 	Templates []string
-	// Copies is how many copies a scaling group has, with those that the update adds beyond replicas; if less than
+	// Copies is how many copies a scaling group has, with copies that the update adds beyond replicas; if less than
 	// replicas, that number counts.
 	Copies int32
 	// Now is the time to record.
@@ -147,8 +147,8 @@ func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
 	return status.UpdatedReplicas < status.Replicas
 }
 
-// selectedPods lists ready pods of the old template that are being deleted, and pods whose containers are replaced in
-// place. A pod stays the current one until the next one follows.
+// selectedPods lists ready pods of the old template that are being deleted, and pods with containers that are
+// replaced in place. A pod stays the current one until the next one follows.
 func selectedPods(
 	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, current []string,
 ) *grovev1alpha1.PodsSelectedToUpdate {

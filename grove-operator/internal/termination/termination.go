@@ -110,7 +110,8 @@ func (s *Situation) Due() []Unit {
 	return due
 }
 
-// due are the units whose time has come, the earliest breach first, and the time at which the next one is due.
+// due are the units that have waited long enough, the earliest breach first, and the time at which the next one is
+// due.
 func (s *Situation) due() (due []Unit, next time.Time) {
 	if s.Record != nil || s.Delay <= 0 || s.Updating {
 		return nil, time.Time{}

@@ -23,11 +23,11 @@ type Change struct {
 	Outdated []*corev1.Pod
 }
 
-// DecideChange decides about the pods and gangs of a replica whose set names another topology, so that all pods of a
-// gang on nodes have been placed under one topology, whatever happens at the same time.
+// DecideChange decides about the pods and gangs of a replica when its set names another topology. All pods of a gang
+// on nodes have been placed under one topology, whatever happens at the same time.
 //
-// Every pod names the topology for which it was made. A gang changes only when all pods for another topology are gone;
-// those without a node are deleted, on the condition that nobody has changed them since they were read. A binding
+// Every pod names the topology for which it was made. A gang changes only when all pods for another topology are
+// gone; pods without a node are deleted, on the condition that they have not changed since they were read. A binding
 // changes its pod, so that either the binding fails, and the gang changes, or the deletion fails, and the gang keeps
 // its topology.
 //

@@ -29,7 +29,7 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   grovev1alpha1.DefaultClusterTopologyName,
 			Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
-			// From the beginning: a set may use it at once, and somebody may delete it then.
+			// From the beginning: a set may use it at once, and a user may delete it then.
 			Finalizers: []string{grovev1alpha1.FinalizerClusterTopology},
 		},
 		Spec: grovev1alpha1.ClusterTopologySpec{Levels: levels},
@@ -83,7 +83,7 @@ func schedulerLevels(levels []grovev1alpha1.TopologyLevel) []kaiv1alpha1.Topolog
 	return made
 }
 
-// labelled are the levels whose domains node labels name: all but NUMA zones, which are inside of nodes.
+// labelled are the levels with domains that node labels name: all but NUMA zones, which are inside of nodes.
 func labelled(levels []grovev1alpha1.TopologyLevel) []grovev1alpha1.TopologyLevel {
 	return slices.DeleteFunc(slices.Clone(levels), func(level grovev1alpha1.TopologyLevel) bool {
 		return level.Domain == grovev1alpha1.TopologyDomainNuma

@@ -69,7 +69,7 @@ func (c *Coverage) count(levels []grovev1alpha1.TopologyLevel, node Node, found 
 	}
 }
 
-// miss records the levels whose labels a node lacks.
+// miss records the levels for which a node has no label.
 func (c *Coverage) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 	for i, level := range levels {
 		if _, ok := node.Labels[level.Key]; ok {

@@ -45,7 +45,7 @@ func (w *clusterTopologies) judgeWritten(
 }
 
 // Default adds to a new topology the finalizer that its controller removes in the end. If the controller added it,
-// somebody could delete the topology before, although a set uses it already.
+// the topology could be deleted before, although a set uses it already.
 func (*clusterTopologies) Default(ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
 	return holdNew(ctx, clusterTopology)
 }

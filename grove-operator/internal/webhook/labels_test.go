@@ -53,7 +53,7 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	})
 })
 
-// A ClusterTopology whose Topology would be refused by the scheduler's kind would never become ready.
+// A ClusterTopology would never become ready if the scheduler's kind refused its Topology.
 var _ = Describe("The keys of a ClusterTopology", func() {
 	It("are accepted exactly where the scheduler's Topology takes them", func() {
 		keys := []string{"kubernetes.io/hostname", "example.com/NUMA", "example.com/other", "example.com/another"}

@@ -39,7 +39,7 @@ const (
 	ValidateBindingPath = "/validate-grove-io-v1alpha1-clustertopologybinding"
 )
 
-// Add registers all webhooks of an operator with this configuration, whose defaults are set.
+// Add registers all webhooks of an operator with this configuration. Its defaults are set already.
 func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	sets := &podCliqueSets{
 		reader: mgr.GetClient(), live: mgr.GetAPIReader(),
@@ -133,7 +133,7 @@ func (w *podCliqueSets) ValidateUpdate(
 	return warnings, verdict(set, "PodCliqueSet", errs, err)
 }
 
-// judge validates a set whose defaults are set; a new one has no old state. An error means that the validation was not
+// judge validates a set with its defaults set; a new one has no old state. An error means that the validation was not
 // possible.
 func (w *podCliqueSets) judge(
 	ctx context.Context, old, set *grovev1alpha1.PodCliqueSet,

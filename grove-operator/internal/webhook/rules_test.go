@@ -11,7 +11,7 @@ func clique(name, spec string) string {
 	return "{name: " + name + ", spec: {podSpec: {containers: [{name: main, image: x}]}, " + spec + "}}"
 }
 
-// bare is a clique of which nothing is said.
+// bare is a clique with nothing but its name.
 func bare(name string) string { return clique(name, "") }
 
 // ofGroup is a template with a scaling group of one clique.

@@ -39,13 +39,13 @@ func TestWebhooks(t *testing.T) {
 var (
 	ctx context.Context
 	c   client.Client
-	// as is a client of a user who may do everything that no webhook forbids.
+	// as is a client of a user with all rights that no webhook limits.
 	as func(user string) client.Client
 	// reached is the configuration for the API server.
 	reached *rest.Config
 )
 
-// warnings are those that a client gets from the API server.
+// warnings are the warnings that a client gets from the API server.
 func warnings(do func(client.Client)) []string {
 	GinkgoHelper()
 	heard := &listener{}
@@ -64,13 +64,13 @@ func (l *listener) HandleWarningHeader(_ int, _ string, text string) {
 	*l = append(*l, text)
 }
 
-// laterRelease is a user whose sets are not validated, as if an operator of a later release admitted them.
+// laterRelease is a user with sets that are not validated, as if an operator of a later release admitted them.
 const laterRelease = "later-release"
 
-// itself is the operator's user, whom the chart's configurations exempt.
+// itself is the operator's user, which the chart's configurations exempt.
 const itself = "system:serviceaccount:packtree-system:grove-operator"
 
-// exempt is the user whom the configuration exempts.
+// exempt is the user that the configuration exempts.
 const exempt = "system:serviceaccount:platform:fixer"
 
 var _ = BeforeSuite(func() {

@@ -20,8 +20,8 @@ import (
 	"packtree.dev/podgrouper/internal/segments"
 )
 
-// groupers are the kinds whose pods have rules of their own. The outermost owner of a pod that is in this table is the
-// pod's workload. A new kind needs a row here, a rule in the chart's role, and a row in the documentation.
+// groupers are the kinds with rules of their own for their pods. The outermost owner of a pod that is in this table
+// is the pod's workload. A new kind needs a row here, a rule in the chart's role, and a row in the documentation.
 var groupers = map[schema.GroupKind]grouping.Grouper{
 	{Group: "scheduler.grove.io", Kind: "PodGang"}:               podgang.Grouper,
 	{Group: "batch", Kind: "Job"}:                                job.Grouper,

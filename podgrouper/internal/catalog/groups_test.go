@@ -31,7 +31,8 @@ type groupCase struct {
 	Outline bool `json:"outline"`
 	// PodGroup is the spec of its PodGroup.
 	PodGroup scheduling.PodGroupSpec `json:"podGroup"`
-	// Expected are the expected pods in the PodGroup's annotation, without those that are as many as the minima.
+	// Expected are the expected pods in the PodGroup's annotation, except leaves that expect no more than their
+	// minimum.
 	Expected string `json:"expected"`
 	// Problems are the mistakes that are found in the workload.
 	Problems []string `json:"problems"`

@@ -21,10 +21,10 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// indexedKind is a kind whose pods have an index.
+// indexedKind is a kind with an index on its pods.
 type indexedKind struct {
 	kind schema.GroupVersionKind
-	// spec of a workload with so many pods, of which so many run at a time.
+	// spec of a workload of pods, with atATime of them running at a time.
 	spec func(pods, atATime int) map[string]any
 	// pod writes the index into the field that the kind uses.
 	pod func(pod *corev1.Pod, index int)

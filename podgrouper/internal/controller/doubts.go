@@ -8,10 +8,11 @@ import (
 )
 
 // settling is how long a workload may name a Topology or a level that does not exist before that is reported. A
-// Topology whose levels change is deleted and created anew, and a Topology may come from the same file as the workload.
+// Topology with changed levels is deleted and created anew, and a Topology may come from the same file as the
+// workload.
 const settling = 2 * time.Second
 
-// doubts are the PodGroups whose workloads name a Topology or level that does not exist now, and since when.
+// doubts are the PodGroups of workloads that name a Topology or level that does not exist now, and since when.
 type doubts struct {
 	mu    sync.Mutex
 	since map[client.ObjectKey]time.Time
@@ -37,7 +38,7 @@ func (d *doubts) wait(key client.ObjectKey, now time.Time) time.Duration {
 	return max(left, 0)
 }
 
-// over forgets a doubt that is resolved, or whose PodGroup is gone.
+// over forgets a doubt that is resolved, or has lost its PodGroup.
 func (d *doubts) over(key client.ObjectKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

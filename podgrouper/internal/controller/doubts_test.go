@@ -31,7 +31,7 @@ func TestADoubtIsReportedOnceItLasts(t *testing.T) {
 	expect("what is over does not count", b, 5*settling, settling)
 }
 
-// A Topology whose levels change is gone for a moment, which is not reported; one that stays away is reported, once.
+// A Topology with changed levels is gone for a moment, which is not reported; one that stays away is reported, once.
 func TestWorkloadsAreNotWarnedOfATopologyThatIsReplaced(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	k := &podGroups{clock: clock}

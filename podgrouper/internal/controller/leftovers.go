@@ -22,9 +22,9 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// leftoverReconciler removes the PodGroups that the pod grouper made and nobody needs any more. The garbage collector
-// takes those of owners that are gone too, but late in a busy cluster, and not in the first minute of a new kind; until
-// then the scheduler keeps room for pods that never come.
+// leftoverReconciler removes PodGroups that the pod grouper made and that are not needed any more. The garbage
+// collector takes a PodGroup without its owner too, but late in a busy cluster, and not in the first minute of a new
+// kind; until then the scheduler keeps room for pods that never come.
 type leftoverReconciler struct {
 	client client.Client
 	owners *ownerReader
@@ -48,7 +48,7 @@ func (r *leftoverReconciler) Reconcile(ctx context.Context, request reconcile.Re
 	if err != nil || !leftover {
 		return reconcile.Result{}, err
 	}
-	// Whoever changes it meanwhile may need it.
+	// A change in the meantime may mean that it is needed again.
 	err = r.client.Delete(ctx, podGroup,
 		client.Preconditions{UID: &podGroup.UID, ResourceVersion: &podGroup.ResourceVersion})
 	switch {
@@ -146,7 +146,7 @@ var ownerLeaves = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool { return begunToGo(e) || specOrMetadataChanged(e) },
 }
 
-// ownersChanged passes new PodGroups, which includes all at the start, and those that have other owners now.
+// ownersChanged passes new PodGroups, which includes all at the start, and PodGroups with changed owners.
 var ownersChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool { return metadataChanged(e) },
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // slimOwner keeps the fields of an owner that can decide about groups: most of an owner is the spec of its pods, and
-// once a kind is watched, all its objects are cached, also those that other schedulers serve. A deletion may come as a
-// tombstone, which stays as it is.
+// once a kind is watched, all its objects are cached, also the ones that other schedulers serve. A deletion may come
+// as a tombstone, which stays as it is.
 func slimOwner(object any) (any, error) {
 	metadata, ok := object.(metav1.Object)
 	if !ok {

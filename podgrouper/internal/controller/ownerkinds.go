@@ -25,8 +25,8 @@ type ownerKinds struct {
 	access client.Client
 	mapper meta.RESTMapper
 	clock  clock.PassiveClock
-	// watches are called once a kind can be read. They find the pods and the PodGroups below each owner, also those that
-	// were made without it.
+	// watches are called once a kind can be read. They find the pods and the PodGroups below each owner, also the
+	// ones that were made without it.
 	watches []func(schema.GroupVersionKind) error
 
 	mutex sync.Mutex

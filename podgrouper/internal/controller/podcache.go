@@ -63,8 +63,8 @@ func listPods(ctx context.Context, reader client.Reader, options ...client.ListO
 	return pods, nil
 }
 
-// siblings shares the labels, annotations and owners of an earlier pod with later pods that have equal ones. Nobody
-// changes objects of the cache.
+// siblings shares the labels, annotations and owners of an earlier pod with later pods that have equal ones. Objects
+// of the cache are never changed.
 type siblings struct {
 	mutex  sync.Mutex
 	texts  map[string]map[string]string

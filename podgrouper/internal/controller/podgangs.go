@@ -50,8 +50,8 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	return reconcile.Result{RequeueAfter: result.again}, r.mirror(ctx, gang, result)
 }
 
-// followersFirst makes the PodGroups of the gangs that follow a new one: whoever hears of it shall know for how many
-// room is to be found. Those that cannot be made hold nothing up, and are tried again by themselves.
+// followersFirst makes the PodGroups of the gangs that follow a new one, so that the scheduler knows of all of them
+// when it plans the first. A follower that cannot be made delays nothing, and is tried again by itself.
 func (r *podGangReconciler) followersFirst(ctx context.Context, gang *grovescheduler.PodGang) error {
 	if gang.Annotations[scheduling.AnnotationBaseGang] != gang.Name {
 		return nil

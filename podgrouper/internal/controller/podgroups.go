@@ -52,8 +52,8 @@ type podGroups struct {
 	doubts doubts
 }
 
-// newWriter writes as the pod grouper. It may write the PodGroups that it has applied, whoever owns them: somebody may
-// have removed the owner.
+// newWriter writes as the pod grouper. It may write every PodGroup that it has applied, whatever its owner: the owner
+// may have been removed.
 func newWriter(cached client.Client, live client.Reader) apply.Writer {
 	return apply.Writer{
 		Client: cached, Live: live, FieldOwner: podgroups.FieldOwner,
@@ -110,7 +110,7 @@ func (k *podGroups) keep(
 	return k.write(ctx, live, decision, witness)
 }
 
-// write writes the PodGroup as decided, unless it belongs to somebody else.
+// write writes the PodGroup as decided, unless it is foreign.
 func (k *podGroups) write(
 	ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner,
 ) (kept, error) {
@@ -159,7 +159,7 @@ func (k *podGroups) unfit(
 	return kept{wrong: wrong}, nil
 }
 
-// refused returns the result for a workload whose PodGroup could not be written. Live is the one that is there.
+// refused returns the result for a workload if its PodGroup could not be written. Live is the existing one.
 func (k *podGroups) refused(
 	ctx context.Context, err error, live, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner,
 ) (kept, error) {
@@ -177,7 +177,7 @@ func (k *podGroups) refused(
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kept{}, nil
 	case apierrors.IsConflict(err), errors.As(err, new(apply.ForeignError)):
-		return kept{wrong: wrong, again: soon}, nil // Somebody else made or changed it since it was read.
+		return kept{wrong: wrong, again: soon}, nil // Another writer made or changed it since it was read.
 	default:
 		k.warn(witness, eventUnwritten,
 			shortened(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
@@ -208,7 +208,7 @@ func (k *podGroups) find(ctx context.Context, key client.ObjectKey) (*scheduling
 }
 
 // apply writes the desired PodGroup if that changes anything, and returns the live one. It returns a conflict if the
-// PodGroup is no longer as in live, or if live is nil and somebody has created one.
+// PodGroup is no longer as in live, or if live is nil and there is one now.
 func (k *podGroups) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	if live != nil {
 		var err error
@@ -234,7 +234,7 @@ func (k *podGroups) apply(ctx context.Context, live, desired *scheduling.PodGrou
 	return desired, nil
 }
 
-// withdraw takes back what was applied to a PodGroup of somebody else, who created it at the same time without a
+// withdraw takes back what was applied to a PodGroup that another writer created at the same time without a
 // conflicting field. It returns a conflict.
 func (k *podGroups) withdraw(ctx context.Context, applied *scheduling.PodGroup) error {
 	nothing := &unstructured.Unstructured{}

@@ -34,7 +34,7 @@ func createTogether(ctx context.Context, job *batchv1.Job, from, to int) {
 	}
 }
 
-// atRest waits until nobody writes a PodGroup any more, and returns it.
+// atRest waits until a PodGroup is not written any more, and returns it.
 func atRest(ctx context.Context, name string) *scheduling.PodGroup {
 	GinkgoHelper()
 	var found *scheduling.PodGroup
@@ -83,7 +83,7 @@ var _ = Describe("Several pod groupers", func() {
 		elected := ctrl.Options{
 			LeaderElection: true, LeaderElectionID: "podgrouper", LeaderElectionNamespace: namespace,
 			LeaderElectionReleaseOnCancel: true,
-			// On a busy machine a lease is renewed late, and nobody is to lose it that does not give it up.
+			// On a busy machine a lease is renewed late, and must not be lost for that.
 			LeaseDuration: new(3 * time.Minute), RenewDeadline: new(2 * time.Minute),
 			RetryPeriod: new(100 * time.Millisecond),
 		}

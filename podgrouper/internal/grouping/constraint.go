@@ -25,11 +25,11 @@ type Wish struct {
 
 // Constraint is a topology constraint as the user wrote it. Values that are not set are empty.
 type Constraint struct {
-	// Topology is the name of the Topology whose levels are meant.
+	// Topology is the name of the Topology that has the levels.
 	Topology Wish
-	// Required is the level of which all pods must share one domain.
+	// Required is the level at which all pods must share one domain.
 	Required Wish
-	// Preferred is the level of which the pods should share as few domains as possible.
+	// Preferred is the level at which the pods should share as few domains as possible.
 	Preferred Wish
 }
 
@@ -195,7 +195,7 @@ func LevelsFromAnnotations(
 	return constraint, errs
 }
 
-// topologyAnnotations are those that FromAnnotations reads.
+// topologyAnnotations are the annotations that FromAnnotations reads.
 var topologyAnnotations = []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired,
 	kai.AnnotationTopologyPreferred}
 

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Fields are the fields of an object whose kind belongs to others. A field that is missing, or has another type, counts
-// as unset: validating the object is up to its own API.
+// Fields are the fields of an object of a foreign kind. A field that is missing, or has another type, counts as
+// unset: validating the object is up to its own API.
 type Fields map[string]any
 
 // Count returns a count, or otherwise if it is unset. It is never negative.

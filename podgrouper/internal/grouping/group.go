@@ -56,7 +56,7 @@ type SubGroup struct {
 	Expected *int32
 	// Constraint holds for the pods of the group and of those below it.
 	Constraint Constraint
-	// Templates are those that the pods of a leaf are made from. Annotations of the first one count before those of the
+	// Templates are the templates of the pods of a leaf. Annotations of the first one count before annotations of the
 	// second.
 	Templates []Template
 	// Indexed is set on a leaf if its pods have an index.

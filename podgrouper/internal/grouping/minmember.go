@@ -17,7 +17,7 @@ type Limit struct {
 	Raise string
 }
 
-// Expected returns how many pods an owner is expected to have whose content is known; nil if it is not known.
+// Expected returns how many pods an owner with this content is expected to have; nil if the content is not known.
 func (l Limit) Expected(content Fields) *int32 {
 	if content == nil {
 		return nil

@@ -17,7 +17,7 @@ type Owner struct {
 	Content Fields
 	// Outline reports whether the object was not read: only its name and uid are known.
 	Outline bool
-	// Unreadable says why the object could not be read and what would help, if somebody has to mend that; else empty.
+	// Unreadable says why the object could not be read and what would help, if an admin has to mend that; else empty.
 	Unreadable string
 }
 

@@ -79,7 +79,7 @@ func (in *input) workloads() []*workload {
 	return found
 }
 
-// workloadOfGang returns false for a PodGang whose pods are in the input and ask for another scheduler.
+// workloadOfGang returns false for a PodGang with pods in the input that ask for another scheduler.
 func (in *input) workloadOfGang(i int) (grouping.Workload, bool) {
 	gang := in.owner(i)
 	chain, err := owners.Above(gang, in.lookup)

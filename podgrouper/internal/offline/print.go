@@ -15,8 +15,8 @@ import (
 // decided is the PodGroup of a workload.
 type decided struct {
 	*scheduling.PodGroup
-	// given reports whether the input has the PodGroup: then it is somebody else's, or made by an earlier run, and is
-	// not printed again.
+	// given reports whether the input has the PodGroup: then it is foreign, or made by an earlier run, and is not
+	// printed again.
 	given bool
 }
 

@@ -61,8 +61,8 @@ func (d *Dependents) remember(chain Chain) bool {
 	return learnt
 }
 
-// Below returns the owner itself and all owners known to be below it. Every pod whose workload a change of the owner
-// may affect has one of these as its first owner.
+// Below returns the owner itself and all owners known to be below it. If a change of the owner may affect the
+// workload of a pod, the pod's first owner is one of these.
 func (d *Dependents) Below(owner Reference) []Reference {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -63,7 +63,7 @@ type Lookup func(Reference) (grouping.Owner, error)
 
 // Chain are the owners above a pod.
 type Chain struct {
-	// Owners are those that were found, the nearest first.
+	// Owners are the owners that were found, the nearest first.
 	Owners []grouping.Owner
 	// Missing is the owner that ended the walk because it does not exist, or nil. Its dependents are about to be
 	// deleted.
@@ -141,7 +141,7 @@ func ownerOf(object metav1.Object) *Reference {
 	}
 }
 
-// outline is an owner of which only the reference is known.
+// outline is an owner with nothing known but its reference.
 func outline(reference Reference, remedy string) grouping.Owner {
 	return grouping.Owner{
 		Kind:       reference.Kind,

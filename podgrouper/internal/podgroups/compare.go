@@ -86,8 +86,7 @@ func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
 	return true
 }
 
-// valueUpToDate reports whether live has the desired value. If no value is desired, live may only have one of somebody
-// else.
+// valueUpToDate reports whether live has the desired value. If no value is desired, live may only have a foreign one.
 func valueUpToDate(owner *scheduling.PodGroup, live, desired string, path ...any) bool {
 	return live == desired || desired == "" && taken(owner, path...)
 }

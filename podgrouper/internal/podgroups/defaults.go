@@ -9,7 +9,7 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Defaults are the fields of PodGroups whose workloads do not set them. The zero value sets nothing.
+// Defaults are the fields of PodGroups that a workload does not set. The zero value sets nothing.
 type Defaults struct {
 	// Queue is the name of a queue.
 	Queue string

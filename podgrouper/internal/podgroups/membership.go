@@ -73,8 +73,8 @@ func MembershipOf(w grouping.Workload, pod *corev1.Pod) (Membership, bool) {
 	return membership, known
 }
 
-// Fits reports whether the PodGroup has such a leaf. A PodGroup that others made may have none, and a workload that is
-// scaled down has pods whose group is gone already.
+// Fits reports whether the PodGroup has such a leaf. A foreign PodGroup may have none, and a workload that is scaled
+// down has pods without a group.
 func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 	if m.SubGroup == "" {
 		return len(podGroup.Spec.SubGroups) == 0
@@ -83,18 +83,18 @@ func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 	return len(errs) == 0 && tree.Leaf(m.SubGroup) != nil
 }
 
-// TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects. A
-// PodGroup of an owner below the workload is its own, from a time when it could not read the owners above. So is any
-// that it wrote itself, from a time when the pod had other owners: whoever deletes a StatefulSet without its pods and
-// makes it again has pods of the new one.
+// TakenElsewhere reports whether another writer has put the pod into another PodGroup, which the pod grouper
+// respects. A PodGroup of an owner below the workload is its own, from a time when it could not read the owners
+// above. So is any PodGroup that it wrote itself, from a time when the pod had other owners: a StatefulSet that was
+// deleted without its pods and made again has pods of the new one.
 func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
 	group := pod.Annotations[scheduling.AnnotationPodGroupName]
 	ours := group == "" || group == m.PodGroup || slices.Contains(m.Outgrown, group) || m.Known && GroupedHere(pod)
 	return !ours
 }
 
-// Members returns the pods of a workload whose labels count for its PodGroup: those that belong to it and those that
-// will, because it has a group for them and nobody has put them elsewhere.
+// Members returns the pods of a workload that count for its PodGroup: its members, and pods that will become members,
+// because it has a group for them and they are in no other.
 func Members(w grouping.Workload, pods []*corev1.Pod) []*corev1.Pod {
 	var members []*corev1.Pod
 	name := NameFor(w.Owner)

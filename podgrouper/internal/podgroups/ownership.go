@@ -45,7 +45,7 @@ func SlimManagedFields(pod metav1.Object) []metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// WrittenByOthers reports whether somebody else has written to the PodGroup outside its status.
+// WrittenByOthers reports whether another writer has written to the PodGroup outside its status.
 func WrittenByOthers(live *scheduling.PodGroup) bool {
 	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager != FieldOwner && entry.Subresource == ""
@@ -64,7 +64,7 @@ func ours(entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
 }
 
-// taken reports whether a field is owned by somebody, but not by the pod grouper.
+// taken reports whether a field has owners, and the pod grouper is none of them.
 func taken(live *scheduling.PodGroup, path ...any) bool {
 	if !shared(live) {
 		return false
@@ -100,7 +100,7 @@ func ownership(live *scheduling.PodGroup) iter.Seq2[*metav1.ManagedFieldsEntry, 
 	}
 }
 
-// TreeShared reports whether anything in the tree of groups is owned by somebody else.
+// TreeShared reports whether another writer owns anything in the tree of groups.
 func TreeShared(live *scheduling.PodGroup) bool {
 	if !shared(live) {
 		return false

@@ -78,7 +78,7 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	}
 }
 
-// annotations returns the annotations of the PodGroup: those that it takes over, the relations of its groups, and how
+// annotations returns the annotations of the PodGroup: the ones it takes over, the relations of its groups, and how
 // many pods its leaves are expected to have. Nil if there are none.
 func annotations(w grouping.Workload, group grouping.Group, related grouping.Related) map[string]string {
 	all := grouping.CarriedAnnotations(w)
@@ -109,7 +109,7 @@ func tooLarge(group grouping.Group) field.ErrorList {
 			FewerGroups))}
 }
 
-// unreadable returns the owners of the workload that could not be read, and whose annotations therefore may not count.
+// unreadable returns the owners of the workload that could not be read. Their annotations may not count.
 func unreadable(w grouping.Workload) field.ErrorList {
 	var errs field.ErrorList
 	for _, owner := range w.Upwards() {

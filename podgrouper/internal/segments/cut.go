@@ -46,9 +46,9 @@ func (c cut) divides(w wish) bool {
 	return c.indexed.Pods > 0
 }
 
-// minima returns how many pods each segment needs together, how many segments are needed together so that as many pods
-// as the leaf needs start, and what is wrong with these numbers. A segment starts as a whole, except pods that are done
-// and those that do not run at the same time. Left is how many pods are not done, nil if all.
+// minima returns how many pods each segment needs together, how many segments are needed together so that as many
+// pods as the leaf needs start, and what is wrong with these numbers. A segment starts as a whole, except pods that
+// are done and pods that do not run at the same time. Left is how many pods are not done, nil if all.
 func (c cut) minima(needed int32, left *int32) (segments []int32, together int32, wrong string) {
 	if left != nil {
 		needed = min(needed, *left)

@@ -89,9 +89,9 @@ func leavesOrRoot(group grouping.Group) []grouping.SubGroup {
 	}}
 }
 
-// wishFor returns the wish for the segments of a leaf, nil if there is none: that of its own templates, or else the
-// wish for all leaves. The wish for all holds for leaves whose pods have an index; if no leaf has such pods, it is a
-// mistake about all of them.
+// wishFor returns the wish for the segments of a leaf, nil if there is none: the one of its own templates, or else
+// the wish for all leaves. The wish for all holds for leaves with an index on their pods; without any such leaf, it
+// is a mistake about all of them.
 func wishFor(group grouping.Group, leaf grouping.SubGroup, all *wish) (*wish, field.ErrorList) {
 	if leaf.MinMember == nil {
 		return nil, nil

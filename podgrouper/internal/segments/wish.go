@@ -12,8 +12,8 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// asOne ends every error because of which the size of segments is not known. Pods that share a domain all together
-// share it in each segment too, however they are divided, so the user's constraint is kept.
+// asOne ends every error that leaves the size of segments unknown. Pods that share a domain all together share it in
+// each segment too, however they are divided, so the user's constraint is kept.
 const asOne = "; all pods are one segment until then"
 
 // annotations are those about segments.

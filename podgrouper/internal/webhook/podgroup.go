@@ -1,4 +1,4 @@
-// Package webhook validates PodGroups on admission, also those that others write.
+// Package webhook validates PodGroups on admission, also foreign ones.
 package webhook
 
 import (

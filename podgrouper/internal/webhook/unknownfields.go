@@ -16,8 +16,8 @@ import (
 	"packtree.dev/shared/refusal"
 )
 
-// unknownFields refuses a PodGroup with a misspelt field before any other validation: the field that was meant is
-// missing, and that would be reported instead. A field that is not similar to one of ours may be one of KAI's, whose
+// unknownFields refuses a PodGroup with a misspelt field before any other validation: the intended field is missing,
+// and that would be reported instead. A field that is not similar to one of ours may be one of KAI's, since its
 // programs write PodGroups too: it stays, with a warning.
 type unknownFields struct {
 	next admission.Handler

@@ -87,7 +87,7 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 	}
 	c := cluster{Client: made, t: t}
 
-	// Somebody else's Topology has the name before the operator starts.
+	// A Topology of another owner has the name before the operator starts.
 	foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
 	c.must(c.Create(t.Context(), foreign))

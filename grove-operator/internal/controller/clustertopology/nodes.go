@@ -47,7 +47,7 @@ func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.Topolo
 	return &taken, nil
 }
 
-// relabelled are the topologies whose coverage a changed node changes.
+// relabelled are the topologies with a coverage that a changed node changes.
 func (r *Reconciler) relabelled() handler.Funcs {
 	ask := func(ctx context.Context, queue queue, before, after map[string]string) {
 		for _, described := range r.cached(ctx) {

@@ -132,7 +132,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced sched
 	return err
 }
 
-// syncDefault makes the default topology equal to the configuration, whoever changed it, and removes it if topology
+// syncDefault makes the default topology equal to the configuration after any change, and removes it if topology
 // awareness is off.
 func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.ClusterTopology) error {
 	desired := topology.Default(r.Configuration)

@@ -12,8 +12,8 @@ import (
 )
 
 // AdmissionTime is longer than a request takes from its admission to its end, which is milliseconds unless another
-// webhook delays it. An API server gives up writes only after 34 seconds, but a user who deletes a topology should not
-// have to wait so long. It covers clocks that differ, and the fraction of a second that a deletionTimestamp lacks.
+// webhook delays it. An API server gives up writes only after 34 seconds, but the deletion of a topology should not
+// take so long. It covers clocks that differ, and the fraction of a second that a deletionTimestamp lacks.
 const AdmissionTime = 5 * time.Second
 
 // release removes the finalizer of a deleted topology, as soon as no set uses it and none can come to use it.

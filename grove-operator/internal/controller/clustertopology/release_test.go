@@ -136,7 +136,7 @@ type world struct {
 	// existed is which topologies the last check found.
 	existed map[string]bool
 	// made, leaving and vanished count topologies; sets and left count sets that were created and deleted, refused
-	// those that were refused.
+	// counts refusals.
 	made, leaving, vanished, sets, left, refused atomic.Int32
 }
 
@@ -221,7 +221,7 @@ func (w *world) create(ctx context.Context, name string) {
 	}
 }
 
-// check finds sets whose topology does not exist although the sets existed before and after the topology was read.
+// check finds sets without their topology, if the sets existed before and after the topology was read.
 func (w *world) check() {
 	ctx := context.Background()
 	var list grovev1alpha1.PodCliqueSetList

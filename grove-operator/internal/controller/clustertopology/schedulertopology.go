@@ -20,12 +20,12 @@ import (
 // schedulerTopology compares the Topology that the scheduler reads with its ClusterTopology.
 type schedulerTopology struct {
 	inSync bool
-	// foreign reports whether it belongs to somebody else.
+	// foreign reports whether it belongs to another owner.
 	foreign bool
-	// differs reports whether it belongs to somebody else, is named by a binding, and has other labels than the
-	// binding's levels.
+	// differs reports whether it is foreign, a binding names it, and its labels are not those of the binding's
+	// levels.
 	differs bool
-	// taken reports whether nobody finds the topology, because a ClusterTopology has its name.
+	// taken reports whether the topology cannot be found, because a ClusterTopology has its name.
 	taken bool
 	// generation of the Topology that was compared; 0 if there is none.
 	generation int64
@@ -34,7 +34,7 @@ type schedulerTopology struct {
 }
 
 // ofPredecessor reports whether a Topology was made for an earlier ClusterTopology of the same name. The garbage
-// collector will remove it, and until then it would look like somebody else's.
+// collector will remove it, and until then it would look foreign.
 func ofPredecessor(live *kaiv1alpha1.Topology, described *topology.Topology) bool {
 	owner := metav1.GetControllerOf(live)
 	kinds := []string{topology.KindClusterTopology, topology.KindClusterTopologyBinding}
@@ -43,8 +43,8 @@ func ofPredecessor(live *kaiv1alpha1.Topology, described *topology.Topology) boo
 		owner.Name == described.Name && owner.UID != described.UID
 }
 
-// syncSchedulerTopology creates the scheduler's Topology, and replaces one with other levels, which cannot be changed.
-// A Topology of somebody else is left alone.
+// syncSchedulerTopology creates the scheduler's Topology, and replaces one with other levels, which cannot be
+// changed. A foreign Topology is left alone.
 func (r *Reconciler) syncSchedulerTopology(
 	ctx context.Context, reader client.Reader, described *topology.Topology,
 ) (schedulerTopology, error) {
@@ -83,7 +83,7 @@ func (r *Reconciler) syncSchedulerTopology(
 	return schedulerTopology{inSync: true, generation: live.Generation}, nil
 }
 
-// compareReferenced compares a Topology that somebody else keeps.
+// compareReferenced compares a foreign Topology with the binding's levels.
 func (r *Reconciler) compareReferenced(
 	ctx context.Context, reader client.Reader, described *topology.Topology, desired *kaiv1alpha1.Topology,
 ) (schedulerTopology, error) {
@@ -123,7 +123,7 @@ func (r *Reconciler) createSchedulerTopology(
 }
 
 // replaceSchedulerTopology deletes a Topology and creates the new one in the next request: in between, all gangs that
-// name it have none. If somebody's finalizer delays the deletion, its end brings the next pass.
+// name it have none. If a finalizer delays the deletion, its end brings the next pass.
 func (r *Reconciler) replaceSchedulerTopology(
 	ctx context.Context, live, desired *kaiv1alpha1.Topology,
 ) (schedulerTopology, error) {

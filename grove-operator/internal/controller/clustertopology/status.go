@@ -49,8 +49,8 @@ func syncCondition(synced schedulerTopology) metav1.Condition {
 	return condition
 }
 
-// schedulerTopologyStatuses are those of our scheduler, whose Topology is compared, and of other schedulers, whose
-// Topology is not known.
+// schedulerTopologyStatuses has one entry for our scheduler, with its Topology compared, and one for each other
+// scheduler, with a Topology that is not known.
 func schedulerTopologyStatuses(
 	binding *grovev1alpha1.ClusterTopologyBinding, synced schedulerTopology,
 ) []grovev1alpha1.SchedulerTopologyStatus {

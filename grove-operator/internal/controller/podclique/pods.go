@@ -157,9 +157,9 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	return err
 }
 
-// make creates a pod, and returns nil if there is one that the cache does not have yet. A name may also be that of a
-// pod which is none of the PodClique any more, since somebody took its label off to look at it in peace. That is left
-// alone. Live are the pods of the PodClique past the cache.
+// make creates a pod. It returns nil if the pod exists and the cache does not have it yet, and if a pod has the name
+// but left the PodClique, because a user took its label off to look at it in peace. Such a pod is left alone. Live
+// are the pods of the PodClique past the cache.
 func (r *Reconciler) make(
 	ctx context.Context, scope *scope, live func() ([]corev1.Pod, error), maker pods.Maker, addition pods.Addition,
 ) (*corev1.Pod, error) {
@@ -187,8 +187,8 @@ func (r *Reconciler) make(
 	}
 }
 
-// ungate removes the operator's gate from a pod, but not from another pod with the same name. A strategic merge by the
-// gate's name leaves the gates of others, also those that were added in between.
+// ungate removes the operator's gate from a pod, but not from another pod with the same name. A strategic merge by
+// the gate's name leaves all other gates, also new ones.
 func ungate(pod *corev1.Pod) client.Patch {
 	return client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID,
@@ -214,7 +214,7 @@ func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 	})
 }
 
-// openGates removes the gates of pods whose gang is ready for them, and records what the other pods wait for.
+// openGates removes the gates of pods if their gang is ready for them, and records what the other pods wait for.
 func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 	var gated, held []*corev1.Pod
 	for _, pod := range scope.pods {

@@ -40,7 +40,7 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Events records what happened.
 	Events events.Recorder
-	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
+	// DefaultScheduler is for pods without a scheduler in their spec; empty leaves it to the cluster.
 	DefaultScheduler string
 	// Startup is the init container of pods that start after others.
 	Startup groveconfigv1alpha1.StartupOrderConfiguration

@@ -92,7 +92,7 @@ func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
 	return requests
 }
 
-// inReplica are the PodCliques of a replica whose turn to be updated begins or ends.
+// inReplica are the PodCliques of a replica, for the begin and the end of its turn to be updated.
 func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
 	if err := r.Client.List(ctx, &list, lookup.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
@@ -129,7 +129,7 @@ func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.R
 	return requestsFor(list.Items)
 }
 
-// ofGang are the PodCliques after which a gang's groups are named, and those that follow the gang.
+// ofGang are the PodCliques that give a gang's groups their names, and the PodCliques of the gangs that follow it.
 func (r *Reconciler) ofGang(ctx context.Context, object client.Object) []reconcile.Request {
 	requests := r.followers(ctx, object.GetNamespace(), object.GetName())
 	for _, group := range object.(*schedulerv1alpha1.PodGang).Spec.PodGroups {

@@ -173,8 +173,8 @@ func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	}
 }
 
-// write applies the PodCliques of every copy, also of those that an update adds, and deletes those of copies that were
-// scaled in.
+// write applies the PodCliques of every copy, also of copies that an update adds, and deletes the PodCliques of
+// copies that were scaled in.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	var members []layout.Member
 	wanted := map[string]bool{}
@@ -205,7 +205,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	return errors.Join(applied, r.delete(ctx, scope, surplus))
 }
 
-// delete deletes PodCliques, and counts those that were not being deleted already.
+// delete deletes PodCliques, and does not count the ones that were being deleted already.
 func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*grovev1alpha1.PodClique) error {
 	return passes.Each(len(podCliques), func(i int) error {
 		err := r.Writer.Delete(ctx, podCliques[i])
@@ -216,8 +216,8 @@ func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*gro
 	})
 }
 
-// finalize deletes the PodCliques and removes the finalizer when they are gone, also those that the cache does not show
-// yet: PodCliques of an orphaned group would have no owner.
+// finalize deletes the PodCliques and removes the finalizer when they are gone, also the ones that the cache does not
+// show yet: PodCliques of an orphaned group would have no owner.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	group := scope.group
 	if !controllerutil.ContainsFinalizer(group, grovev1alpha1.FinalizerPodCliqueScalingGroup) {

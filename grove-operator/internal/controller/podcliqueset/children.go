@@ -21,7 +21,7 @@ import (
 	"packtree.dev/grove-operator/internal/termination"
 )
 
-// write applies every direct child of the set, and deletes those that it no longer has.
+// write applies every direct child of the set, and deletes the children that it no longer has.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	made := layout.Replicas(scope.set)
 	var outcome error
@@ -29,8 +29,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas,
 			layout.MaxPods)
 	}
-	// First: pods that wait for others run under the account, and the API server refuses them while it does not exist. If
-	// somebody else's object has one of the names, the set's other pods need not wait for that.
+	// First: pods that wait for others run under the account, and the API server refuses them while it does not
+	// exist. If a foreign object has one of the names, the set's other pods need not wait for that.
 	if err := r.applyAll(ctx, scope, access(scope)); err != nil {
 		outcome = errors.Join(outcome, err)
 		if scope.account == nil && !isTaken(err) {
@@ -75,13 +75,13 @@ func access(scope *scope) []child {
 	}
 }
 
-// isTaken reports whether an object was not written because it belongs to somebody else.
+// isTaken reports whether an object was not written because a foreign object has its name.
 func isTaken(err error) bool {
 	var foreign apply.ForeignError
 	return errors.As(err, &foreign)
 }
 
-// binding is the RoleBinding. The API server refuses it while it does not know the Role, whose creation brings the next
+// binding is the RoleBinding. The API server refuses it until it knows the Role; the Role's creation brings the next
 // pass.
 func binding(scope *scope) []child {
 	if scope.role == nil {
@@ -157,8 +157,8 @@ func notWanted[T client.Object](existing map[string]T, wanted []string) []client
 	return surplus
 }
 
-// finalize deletes all children and removes the set's finalizer when those with pods are gone, also those that the
-// cache does not show yet: children of an orphaned set would have no owner.
+// finalize deletes all children, and removes the set's finalizer when the children with pods are gone, also the ones
+// that the cache does not show yet: children of an orphaned set would have no owner.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if len(scope.podCliques)+len(scope.scalingGroups) == 0 {
 		if err := r.observeLive(ctx, scope); err != nil {

@@ -44,8 +44,8 @@ type claimsScope struct {
 	standing      map[string]*resourcev1.ResourceClaim
 }
 
-// Reconcile makes the missing claims of a set and deletes those that no pod is to share any more. Claims of a deleted
-// owner are deleted with it.
+// Reconcile makes the missing claims of a set, and deletes claims that no pod is to share any more. Claims of a
+// deleted owner are deleted with it.
 func (r *ClaimsReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {

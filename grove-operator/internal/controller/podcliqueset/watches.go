@@ -93,7 +93,7 @@ func autoscalerChanged() predicate.Funcs {
 	}}
 }
 
-// finalizerLost passes the event in which somebody removes the finalizer of a set, so that it is added again.
+// finalizerLost passes the event in which a set loses its finalizer, so that it is added again.
 func finalizerLost() predicate.Funcs {
 	const finalizer = grovev1alpha1.FinalizerPodCliqueSet
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -102,7 +102,7 @@ func finalizerLost() predicate.Funcs {
 	}}
 }
 
-// usersOf are the sets whose constraints refer to a ClusterTopology or ClusterTopologyBinding.
+// usersOf are the sets with constraints that refer to a ClusterTopology or ClusterTopologyBinding.
 func (r *Reconciler) usersOf(ctx context.Context, clusterTopology client.Object) []reconcile.Request {
 	users, err := lookup.UsersOf(ctx, r.Client, clusterTopology.GetName())
 	if err != nil {

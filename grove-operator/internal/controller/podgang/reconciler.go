@@ -62,7 +62,7 @@ type scope struct {
 	copies     map[string]int32
 	// terminations are the copies that are being recreated, by the name of their PodCliqueScalingGroup.
 	terminations map[string]*grovev1alpha1.GangTermination
-	// pods are those that count, by PodClique, sorted by index.
+	// pods are the ones that count, by PodClique, sorted by index.
 	pods  map[string][]*corev1.Pod
 	gangs map[string]*schedulerv1alpha1.PodGang
 	// now is the time of the pass.
@@ -193,8 +193,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
-// awaitsScaled reports whether a new base gang that shares a constraint with scaled gangs is to come after some of
-// them, whose pods are about to be made: it is placed where there is room for all.
+// awaitsScaled reports whether a new base gang is to come after some of the scaled gangs that share a constraint with
+// it, because their pods are about to be made: it is placed where there is room for all.
 func (s *scope) awaitsScaled(base *schedulerv1alpha1.PodGang, scaled []*schedulerv1alpha1.PodGang) bool {
 	return s.gangs[base.Name] == nil && base.Annotations[schedulingv2alpha2.AnnotationBaseGang] != "" &&
 		slices.ContainsFunc(scaled, func(gang *schedulerv1alpha1.PodGang) bool {

@@ -16,10 +16,10 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// settleTopology resolves the topology for the gangs of the replica. If a gang has to change its topology, or pods have
-// to be deleted, it reads the pods past the cache, and deletes those that were made for another topology and have no
-// node, each as it was read: a pod that was bound since causes a conflict, after which everything is decided again. The
-// gangs are not written before all of these pods are gone.
+// settleTopology resolves the topology for the gangs of the replica. If a gang has to change its topology, or pods
+// have to be deleted, it reads the pods past the cache. It deletes pods that were made for another topology and have
+// no node, each as it was read: a pod that was bound since causes a conflict, after which everything is decided
+// again. The gangs are not written before all of these pods are gone.
 func (r *Reconciler) settleTopology(ctx context.Context, scope *scope) error {
 	named := topology.NameFor(scope.set)
 	decision := topology.DecideChange(named, scope.allPods(), scope.gangs)

@@ -10,7 +10,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// PriorityClasses are those that AnySet uses.
+// PriorityClasses are the classes that AnySet uses.
 var PriorityClasses = []string{"low", "high"}
 
 // AnySet draws a valid PodCliqueSet of up to some dozens of pods. It uses every field on which names, gangs and pods

@@ -52,8 +52,8 @@ type gang struct {
 	groups, configs                         map[string]string
 }
 
-// Of returns the objects of a set, as its user wrote it, on a cluster whose topology has a level example.com/<domain>
-// for each domain. Its pods have not been scheduled.
+// Of returns the objects of a set, as its user wrote it, on a cluster with a topology that has a level
+// example.com/<domain> for each domain. The set's pods have not been scheduled.
 func Of(set *grovev1alpha1.PodCliqueSet) Objects {
 	e := &expectation{set: set, objects: Objects{}, gangs: map[string]*gang{}}
 	e.access()

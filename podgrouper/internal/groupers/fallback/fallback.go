@@ -1,5 +1,5 @@
-// Package fallback groups the pods of workloads that no other grouper knows, and pods without an owner: one group, of
-// which any single pod may start, unless the workload's annotation asks for more together.
+// Package fallback groups the pods of workloads without a grouper of their own, and pods without an owner: one group,
+// in which any single pod may start, unless the workload's annotation asks for more together.
 package fallback
 
 import "packtree.dev/podgrouper/internal/grouping"

@@ -1,4 +1,4 @@
-// Package job groups the pods of a batch Job: one group, whose minimum is the number in the Job's annotation, or as
+// Package job groups the pods of a batch Job: one group. Its minimum is the number in the Job's annotation, or as
 // many pods as are left to run.
 package job
 
@@ -36,9 +36,9 @@ func limit(job grouping.Fields) grouping.Limit {
 	return Limit(job.Map("spec"))
 }
 
-// left returns how many pods have yet to complete. Complete pods, and those whose index has failed for good, are not
-// made anew with the last ones, so these must not wait for them. It is at least 1, since a Job that is over has no pods
-// to start, and nil while none is complete.
+// left returns how many pods have yet to complete. Complete pods, and pods with an index that has failed for good,
+// are not made anew with the last ones, so these must not wait for them. It is at least 1, since a Job that is over
+// has no pods to start, and nil while none is complete.
 func left(job grouping.Fields) *int32 {
 	completions := job.Count(job.Count(1, "spec", "parallelism"), "spec", "completions")
 	failed := parseRanges(job.Text("status", "failedIndexes")).count(0, completions)

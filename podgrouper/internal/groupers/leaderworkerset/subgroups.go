@@ -38,7 +38,7 @@ func (s set) parts() []part {
 	return divide(s.size, size, 0)
 }
 
-// divide returns subgroups of a size, of which the first has so many more pods; the rest makes a smaller one.
+// divide returns subgroups of a size. The first has the additional pods of more; the rest makes a smaller one.
 func divide(pods, size, more int32) []part {
 	var parts []part
 	for left := pods; (left > 0 || more > 0) && len(parts) <= grouping.MostSubGroups; left -= min(size, left) {

@@ -45,9 +45,9 @@ func group(w grouping.Workload) grouping.Group {
 	return tree
 }
 
-// wanted counts the pods of a group, or only those that an autoscaler cannot remove: a replica of a group can be
-// several hosts. The operator keeps the number of replicas between the bounds, whatever the group asks for; the upper
-// bound wins.
+// wanted counts the pods of a group, or with scaled only the pods that an autoscaler cannot remove: a replica of a
+// group can be several hosts. The operator keeps the number of replicas between the bounds, whatever the group asks
+// for; the upper bound wins.
 func wanted(workers grouping.Fields, scaled bool) int32 {
 	if workers.Flag("suspend") {
 		return 0

@@ -1,6 +1,6 @@
-// Package replicas groups the pods of Deployments, ReplicaSets and StatefulSets: one group, of which any single pod may
-// start, unless the workload's annotation asks for more together. A StatefulSet that makes its pods one after the other
-// cannot ask for more than one.
+// Package replicas groups the pods of Deployments, ReplicaSets and StatefulSets: one group, in which any single pod
+// may start, unless the workload's annotation asks for more together. A StatefulSet that makes its pods one after the
+// other cannot ask for more than one.
 package replicas
 
 import (
