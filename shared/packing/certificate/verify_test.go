@@ -67,3 +67,33 @@ func TestWhatFitsNowhereIsProved(t *testing.T) {
 		}
 	})
 }
+
+// What is proved within few steps, with any pods that a search may have met, is so.
+func TestNothingIsProvedThatFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := drawInput(t)
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		met := rapid.SliceOfN(rapid.SampledFrom(in.Groups), 0, 2).Draw(t, "groups with full nodes")
+		hints := refute.Hints{Scarce: []string{"gpu"}, Tight: func() (pods []string) {
+			for _, g := range met {
+				for _, some := range g.Pending {
+					pods = append(pods, some.Names[:min(1, len(some.Names))]...)
+				}
+			}
+			return pods
+		}}
+		proof := refute.Prove(m, rapid.IntRange(0, 3000).Draw(t, "steps"), hints)
+		if proof == nil {
+			return
+		}
+		if err := certificate.Verify(in, proof); err != nil {
+			t.Fatal(err)
+		}
+		if nodes := newOracle(in).placement(); nodes != nil {
+			t.Fatalf("placed as %v, and proved not to be by %+v", nodes, proof.Rules)
+		}
+	})
+}

@@ -28,9 +28,9 @@ func yard() *question {
 	return &question{Input: in}
 }
 
-// The groups of yard, by index, but for the first.
+// The groups of yard, by index.
 const (
-	team, left, right, lone, loose = 1, 2, 3, 4, 5
+	all, team, left, right, lone, loose = 0, 1, 2, 3, 4, 5
 )
 
 // some are so many pods of the first kind.
