@@ -35,7 +35,7 @@ type controlPlane struct {
 }
 
 func (s *start) newControlPlane() (*controlPlane, error) {
-	chosen, release, err := ports.Free(s.portNames(), s.BasePort)
+	chosen, release, err := ports.Free(s.portNames())
 	if err != nil {
 		return nil, err
 	}

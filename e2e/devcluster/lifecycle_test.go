@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -414,23 +413,6 @@ type writer func(string)
 func (w writer) Write(text []byte) (int, error) {
 	w(string(text))
 	return len(text), nil
-}
-
-func TestATakenPortIsOneClearSentence(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	directory := stateDirectory(t)
-	options := bare(directory)
-	options.BasePort = listener.Addr().(*net.TCPAddr).Port
-	_, err = devcluster.Up(t.Context(), options)
-	want := fmt.Sprintf("port %d on 127.0.0.1, meant for kube-apiserver, is taken by another program", options.BasePort)
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	assertNothingLeft(t, directory)
 }
 
 func TestWhatIsMissingIsNamedBeforeAnythingStarts(t *testing.T) {

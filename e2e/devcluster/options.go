@@ -46,8 +46,6 @@ type Options struct {
 	Values map[string]map[string]any
 	// APIServer are further arguments of kube-apiserver, for a cluster that audits or has other admission plugins.
 	APIServer []string
-	// BasePort is the API server's port, and all other ports follow it. 0 means free ones.
-	BasePort int
 	// Progress receives what happens, a line at a time; may be nil.
 	Progress io.Writer
 }

@@ -22,11 +22,6 @@ func TestAModuleThatWorksByItselfIsBuiltAndTested(t *testing.T) {
 	if printed, err := buildGrouper(t, repository(t, allTags, nextGrouper(nil))); err != nil {
 		t.Errorf("with the library of a tag: %v\n%s", err, printed)
 	}
-	worktree := release.Repository{Root: filepath.Join(t.TempDir(), "worktree")}
-	git(t, repository(t, nil).Root, "worktree", "add", "-q", "--detach", worktree.Root)
-	if printed, err := buildGrouper(t, worktree); err != nil {
-		t.Errorf("in a worktree: %v\n%s", err, printed)
-	}
 }
 
 func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
@@ -36,12 +31,7 @@ func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
 	}{
 		"a requirement that only go.work knows": {edit{
 			"podgrouper/go.mod": "module packtree.dev/podgrouper\n\ngo 1.26.0\n"},
-			"building podgrouper/v0.2.0 as others get it"},
-		"a file that is in no zip": {edit{
-			"podgrouper/words/more.go":  "package words\n\nconst more = 1\n",
-			"podgrouper/words/use.go":   "package words\n\n// Second uses the file.\nconst Second = more\n",
-			"podgrouper/.gitattributes": "words/more.go export-ignore\n"},
-			"building podgrouper/v0.2.0 as others get it"},
+			"GOWORK=off go vet ./... in podgrouper"},
 		"a test that fails": {edit{
 			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`,
 				`First != ""`, 1)}, "GOWORK=off go test -timeout 30m ./... in podgrouper"},
@@ -74,7 +64,7 @@ func buildGrouper(t *testing.T, checkout release.Repository) (printed string, er
 		t.Fatalf("releases %v, want that of podgrouper", tagsOf(plan.Releases))
 	}
 	var output bytes.Buffer
-	err = checkout.BuildAndTest(t.Context(), plan.Releases[0], plan.Along, &output)
+	err = checkout.BuildAndTest(t.Context(), plan.Releases[0], &output)
 	return output.String(), err
 }
 

@@ -26,20 +26,17 @@ func (s Standing) released(train, version string) (there, here bool) {
 	return here || slices.Contains(s.Tags, train+"/"+version), here
 }
 
-// Siblings are the modules of this repository that a release requires, at the required versions.
-func Siblings(release Release, trains []Train) []Release {
-	var siblings []Release
-	if release.GoMod == nil {
-		return nil
-	}
+// siblings are the modules of this repository that a release requires, at the required versions.
+func siblings(release Release, trains []Train) []Release {
+	var found []Release
 	for _, require := range release.GoMod.Require {
 		for _, train := range trains {
 			if train.GoMod != nil && train.GoMod.Module.Mod.Path == require.Mod.Path {
-				siblings = append(siblings, Release{Train: train, Version: require.Mod.Version})
+				found = append(found, Release{Train: train, Version: require.Mod.Version})
 			}
 		}
 	}
-	return siblings
+	return found
 }
 
 // checkRequires checks what others get who build the module from its tag. They do not see its replace lines. So each
@@ -51,7 +48,7 @@ func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 	}
 	goMod := path.Join(release.Directory, "go.mod")
 	refusals := checkStrangers(release, standing.Trains)
-	for _, sibling := range Siblings(release, standing.Trains) {
+	for _, sibling := range siblings(release, standing.Trains) {
 		there, here := standing.released(sibling.Name, sibling.Version)
 		switch {
 		case !there:

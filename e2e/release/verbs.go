@@ -19,7 +19,7 @@ func (r Repository) Check(ctx context.Context, train string, output io.Writer) e
 		sayNothing(output)
 	}
 	for _, release := range plan.Releases {
-		if err := r.BuildAndTest(ctx, release, plan.Along, output); err != nil {
+		if err := r.BuildAndTest(ctx, release, output); err != nil {
 			return err
 		}
 		fmt.Fprintf(output, "%s can be released\n", release.Tag())

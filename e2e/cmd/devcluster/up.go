@@ -41,8 +41,6 @@ pod-complete.stage.kwok.x-k8s.io/delay, for example "5s", it succeeds after that
 	flags.StringVar(&options.NodesFile, "nodes", "",
 		"file with Node manifests, - for standard input (default docs/examples/nodes.yaml)")
 	flags.BoolVar(&keep, "keep", false, "return when all works, and leave the cluster running")
-	flags.IntVar(&options.BasePort, "base-port", 0,
-		"port of the API server; the others follow it (default: free ports)")
 	flags.StringToStringVar(&options.Programs, "program", nil, "run another binary for a component, as component=path")
 	flags.DurationVar(&options.Heartbeat, "heartbeat", 0,
 		"how long a node is believed to live without one; longer ones for thousands of nodes (default 40s)")

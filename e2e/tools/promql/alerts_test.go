@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/util/annotations"
 )
 
 // story are the samples of Prometheus, one a minute for two hours, in the format of promtool's tests of rules. JOB is
@@ -187,58 +186,10 @@ func firesAfterTwoHours(
 	return true
 }
 
-// loaded returns a storage that answers every query from these lines, as promtool reads them.
-func loaded(t *testing.T, lines string) storage.Queryable {
+// loaded returns a storage with these series, as promtool reads them.
+func loaded(t *testing.T, series string) storage.Queryable {
 	t.Helper()
-	var all []storage.Series
-	for line := range strings.Lines(lines) {
-		metric, values, err := language.ParseSeriesDesc(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		series := promql.Series{Metric: metric}
-		for minute, value := range values {
-			at := time.Duration(minute) * time.Minute
-			series.Floats = append(series.Floats, promql.FPoint{T: at.Milliseconds(), F: value.Value})
-		}
-		all = append(all, promql.NewStorageSeries(series))
-	}
-	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
-		SelectMockFunction: func(_ bool, _ *storage.SelectHints, asked ...*labels.Matcher) storage.SeriesSet {
-			found := &selected{}
-			for _, series := range all {
-				if matches(series.Labels(), asked) {
-					found.left = append(found.left, series)
-				}
-			}
-			return found
-		},
-	}}
+	samples := promqltest.LoadedStorage(t, "load 1m\n  "+strings.ReplaceAll(series, "\n", "\n  "))
+	t.Cleanup(func() { samples.Close() })
+	return samples
 }
-
-func matches(has labels.Labels, asked []*labels.Matcher) bool {
-	for _, matcher := range asked {
-		if !matcher.Matches(has.Get(matcher.Name)) {
-			return false
-		}
-	}
-	return true
-}
-
-// selected is a list of series as a storage returns them.
-type selected struct {
-	at   storage.Series
-	left []storage.Series
-}
-
-func (s *selected) Next() bool {
-	if len(s.left) == 0 {
-		return false
-	}
-	s.at, s.left = s.left[0], s.left[1:]
-	return true
-}
-
-func (s *selected) At() storage.Series                { return s.at }
-func (s *selected) Err() error                        { return nil }
-func (s *selected) Warnings() annotations.Annotations { return nil }

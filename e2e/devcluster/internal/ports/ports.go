@@ -20,13 +20,8 @@ const (
 	block   = 32
 )
 
-// Free chooses a free port for every name. With a base the first name gets that port, the next name the next one and so
-// on, and a used port is an error. Until release is called, nobody else gets the same ports.
-func Free(names []string, base int) (chosen map[string]int, release func(), err error) {
-	if base != 0 {
-		chosen, err = from(names, base)
-		return chosen, func() {}, err
-	}
+// Free chooses a free port for every name. Until release is called, no other cluster gets the same ports.
+func Free(names []string) (chosen map[string]int, release func(), err error) {
 	if len(names) >= block {
 		return nil, nil, fmt.Errorf("%d ports: a block has %d", len(names), block-1)
 	}
@@ -37,7 +32,7 @@ func Free(names []string, base int) (chosen map[string]int, release func(), err 
 		if err != nil {
 			continue
 		}
-		if chosen, err = from(names, first+1); err == nil {
+		if chosen := from(names, first+1); chosen != nil {
 			return chosen, func() { held.Close() }, nil
 		}
 		held.Close()
@@ -45,19 +40,16 @@ func Free(names []string, base int) (chosen map[string]int, release func(), err 
 	return nil, nil, fmt.Errorf("no block of %d free ports between %d and %d on %s", block, lowest, highest, Host)
 }
 
-// from gives each name one port, one after the other.
-func from(names []string, base int) (map[string]int, error) {
-	if base < 1024 || base+len(names) > 65536 {
-		return nil, fmt.Errorf("ports %d to %d: must lie between 1024 and 65535", base, base+len(names)-1)
-	}
+// from gives each name one port, one after the other; nil if another program has one of them.
+func from(names []string, base int) map[string]int {
 	chosen := map[string]int{}
 	for i, name := range names {
 		if !free(base + i) {
-			return nil, fmt.Errorf("port %d on %s, meant for %s, is taken by another program", base+i, Host, name)
+			return nil
 		}
 		chosen[name] = base + i
 	}
-	return chosen, nil
+	return chosen
 }
 
 func free(port int) bool {

@@ -8,7 +8,7 @@ import (
 
 func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
 	names := strings.Split("abcdefghijklmnop", "")
-	chosen, release, err := Free(names, 0)
+	chosen, release, err := Free(names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,33 +29,11 @@ func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
 	}
 }
 
-func TestFixedPortsFollowTheBase(t *testing.T) {
-	free, release, err := Free([]string{"a"}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	base := free["a"]
-	chosen, _, err := Free([]string{"kube-apiserver"}, base)
-	if err != nil || chosen["kube-apiserver"] != base {
-		t.Errorf("got %v, %v; want %d", chosen, err, base)
-	}
-}
-
-func TestABaseOutOfRangeIsRefused(t *testing.T) {
-	for _, base := range []int{-1, 80, 65535} {
-		if _, _, err := Free([]string{"a", "b"}, base); err == nil ||
-			!strings.Contains(err.Error(), "between 1024 and 65535") {
-			t.Errorf("base %d: got %v", base, err)
-		}
-	}
-}
-
 func TestNobodyElseIsGivenPortsBeforeTheyAreListenedOn(t *testing.T) {
 	names := strings.Split("abcdefghijklmnop", "")
 	owner := map[int]int{}
 	for cluster := range 60 {
-		chosen, release, err := Free(names, 0)
+		chosen, release, err := Free(names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +49,7 @@ func TestNobodyElseIsGivenPortsBeforeTheyAreListenedOn(t *testing.T) {
 
 func TestReleasedPortsAreGivenAgain(t *testing.T) {
 	for range 2 * (highest - lowest) / block {
-		_, release, err := Free([]string{"a"}, 0)
+		_, release, err := Free([]string{"a"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +58,7 @@ func TestReleasedPortsAreGivenAgain(t *testing.T) {
 }
 
 func TestMorePortsThanABlockHasAreRefused(t *testing.T) {
-	if _, _, err := Free(make([]string, block), 0); err == nil || !strings.Contains(err.Error(), "a block has 31") {
+	if _, _, err := Free(make([]string, block)); err == nil || !strings.Contains(err.Error(), "a block has 31") {
 		t.Errorf("got %v", err)
 	}
 }
