@@ -116,6 +116,20 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 			"podcliquesets.grove.io", change("spec.replicas", func(s *schema) { s.Minimum = set(2.0) }),
 			"podcliquesets.grove.io v1alpha1.spec.replicas", "minimum rose",
 		},
+		"a number has to be smaller": {
+			"podcliquesets.grove.io", change("spec.replicas", func(s *schema) { s.Maximum = set(2.0) }),
+			"podcliquesets.grove.io v1alpha1.spec.replicas", "maximum fell",
+		},
+		"a map takes no entries": {
+			"podcliquesets.grove.io", change("spec.template.cliques.[].labels",
+				func(s *schema) { s.AdditionalProperties = nil }),
+			"podcliquesets.grove.io v1alpha1.spec.template.cliques[].labels", "no longer takes entries",
+		},
+		"a map takes entries of another type": {
+			"podcliquesets.grove.io",
+			change("spec.template.cliques.[].labels.{}", func(s *schema) { s.Type = "integer" }),
+			"podcliquesets.grove.io v1alpha1.spec.template.cliques[].labels{}", "its type was string and is integer",
+		},
 		"a pattern is another one": {
 			"clustertopologies.grove.io", change("spec.levels.[].key", func(s *schema) { s.Pattern = "^[a-z]+$" }),
 			"clustertopologies.grove.io v1alpha1.spec.levels[].key", "another pattern",
@@ -177,6 +191,18 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 				t.Errorf("want a break at %s that says %q, got %v", test.where, test.what, found)
 			}
 		})
+	}
+}
+
+func TestWhatWasNullMayBeNull(t *testing.T) {
+	before, after := today(t, "podcliquesets.grove.io"), today(t, "podcliquesets.grove.io")
+	change("spec.replicas", func(s *schema) { s.Nullable = true })(before)
+	want := []broken{{"podcliquesets.grove.io v1alpha1.spec.replicas", "it can no longer be null"}}
+	if found := breaksOf(before, after); !slices.Equal(found, want) {
+		t.Errorf("breaks %v, want %v", found, want)
+	}
+	if found := breaksOf(after, before); len(found) > 0 {
+		t.Errorf("what may be null now breaks %v", found)
 	}
 }
 
