@@ -70,18 +70,15 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	if pod.PriorityClassName != "system-cluster-critical" {
 		t.Errorf("%s: priority class %q", deployment.Name, pod.PriorityClassName)
 	}
-	kept := map[string]corev1.UnsatisfiableConstraintAction{}
-	for _, constraint := range pod.TopologySpreadConstraints {
-		kept[constraint.TopologyKey] = constraint.WhenUnsatisfiable
-		if diff := cmp.Diff(deployment.Spec.Selector, constraint.LabelSelector); diff != "" {
-			t.Errorf("%s: the pods spread over %s are not the Deployment's (-deployment +constraint):\n%s",
-				deployment.Name, constraint.TopologyKey, diff)
-		}
+	// Apart, as long as two nodes take pods; pods of another version do not count.
+	spread := func(over string, otherwise corev1.UnsatisfiableConstraintAction) corev1.TopologySpreadConstraint {
+		return corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: over, WhenUnsatisfiable: otherwise,
+			LabelSelector: deployment.Spec.Selector, NodeTaintsPolicy: new(corev1.NodeInclusionPolicyHonor),
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey}}
 	}
-	want := map[string]corev1.UnsatisfiableConstraintAction{
-		corev1.LabelHostname: corev1.DoNotSchedule, corev1.LabelTopologyZone: corev1.ScheduleAnyway,
-	}
-	if diff := cmp.Diff(want, kept); diff != "" {
+	want := []corev1.TopologySpreadConstraint{spread(corev1.LabelHostname, corev1.DoNotSchedule),
+		spread(corev1.LabelTopologyZone, corev1.ScheduleAnyway)}
+	if diff := cmp.Diff(want, pod.TopologySpreadConstraints); diff != "" {
 		t.Errorf("%s: spread (-want +got):\n%s", deployment.Name, diff)
 	}
 }
