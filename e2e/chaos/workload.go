@@ -221,7 +221,7 @@ func (r *Run) pod(g *gang, seat, leaf string, generation int) *corev1.Pod {
 }
 
 // own does the work of the pods' owners: it makes missing pods, replaces failed ones and removes the finalizer of
-// deleted ones. It also deletes pods whose node is gone, as the garbage collector does: that marks them as failed
+// deleted ones. It also deletes pods without their node, as the garbage collector does: that marks them as failed
 // first, and then finds a new node with that name.
 func (r *Run) own(ctx context.Context) error {
 	var nodes corev1.NodeList

@@ -15,7 +15,7 @@ type broken struct {
 	// Where is the kind's definition, the version, and the path of the field: "podcliquesets.grove.io v1alpha1
 	// spec.template".
 	Where string
-	// What says what is different, and so whom it affects.
+	// What says what is different, and so which users it affects.
 	What string
 }
 

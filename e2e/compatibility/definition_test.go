@@ -67,7 +67,7 @@ func changedAt(s schema, path []string, how func(*schema)) schema {
 
 func set[T any](value T) *T { return &value }
 
-// Each of these changes affects users who have objects or manifests for the earlier definition.
+// Each of these changes affects users with objects or manifests for the earlier definition.
 func TestWhatHurtsIsABreak(t *testing.T) {
 	for name, test := range map[string]struct {
 		definition string

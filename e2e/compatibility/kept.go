@@ -19,8 +19,8 @@ const Namespace = "kept"
 // Waiting is the workload for which there is no room.
 const Waiting = "too-large"
 
-// builtIn are Kubernetes' own kinds of which workloads consist. Tokens are left out: their key is gone with the
-// cluster.
+// builtIn are the kinds of Kubernetes itself that workloads consist of. Tokens are left out: their key is gone with
+// the cluster.
 var builtIn = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
 	{Group: "batch", Version: "v1", Kind: "Job"},

@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/api/crds"
 )
 
-// judged are breaks that were examined and affect nobody, by the release and the message, with the reason.
+// judged are breaks that were examined and affect no user, by the release and the message, with the reason.
 var judged = map[string]string{
 	"v0.1.0 topologies.kai.scheduler v1alpha1.spec.levels: there is another rule: " +
 		hostsAreNarrowest: "it takes whatever the rule of before took, and levels with alias numa besides",

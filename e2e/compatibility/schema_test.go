@@ -117,8 +117,8 @@ func requirementBreaks(before, after *props) []string {
 	return breaks
 }
 
-// ruleBreaks compares rules whose effect shows only in a request: they may be removed, and otherwise have to stay as
-// they were.
+// ruleBreaks compares rules that show their effect only in a request: they may be removed, and otherwise have to stay
+// as they were.
 func ruleBreaks(before, after *props) []string {
 	var breaks []string
 	for i := range after.XValidations {

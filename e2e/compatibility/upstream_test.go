@@ -85,7 +85,7 @@ The tests compare that list with the Go types, for Grove of 2026-08-19 and Dynam
 The [API reference](api/README.md) describes each field.
 `
 
-// Page is the documentation of the list: the fields that differ from upstream, and those that upstream lacks.
+// Page is the documentation of the list: the fields that differ from upstream, and the fields that upstream lacks.
 func (u *upstreamFields) Page() string {
 	var b strings.Builder
 	b.WriteString(head)

@@ -53,7 +53,7 @@ func (c *controlPlane) runComponents(ctx context.Context) error {
 	return together(ctx, steps...)
 }
 
-// prepareNamespace creates the serving certificates before the charts, as a user does who manages them by hand.
+// prepareNamespace creates the serving certificates before the charts, as a user does with certificates of their own.
 func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 	packtree := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := c.client.CoreV1().Namespaces().Create(ctx, packtree, metav1.CreateOptions{}); err != nil {

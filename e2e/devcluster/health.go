@@ -53,7 +53,7 @@ type probe struct {
 	client *http.Client
 }
 
-// newProbe uses the administrator's certificate, since etcd answers nobody else. Like a kubelet's probe, it does not
+// newProbe uses the administrator's certificate, since etcd answers to no other. Like a kubelet's probe, it does not
 // verify server certificates: some programs make their own.
 func newProbe(config *rest.Config) (*probe, error) {
 	verified, err := rest.TLSConfigFor(config)

@@ -42,7 +42,7 @@ type Options struct {
 	Components []string
 	// Programs are binaries to run for components instead of those in bin, by the component's name.
 	Programs map[string]string
-	// Values are chart values by component, laid over those that make it run here.
+	// Values are chart values by component. They override the values that make it run here.
 	Values map[string]map[string]any
 	// APIServer are further arguments of kube-apiserver, for a cluster that audits or has other admission plugins.
 	APIServer []string

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Upgrade is helm upgrade of the charts with other values of components, laid over those that make them run here. Then
-// each component is stopped and started by its new Deployment, as in a rollout.
+// Upgrade is helm upgrade of the charts with other values of components, which override the values that make them run
+// here. Then each component is stopped and started by its new Deployment, as in a rollout.
 func (c *Cluster) Upgrade(ctx context.Context, values map[string]map[string]any) error {
 	return c.releases(ctx, func(ctx context.Context) error {
 		c.plane.Values = values

@@ -41,7 +41,7 @@ type Phase string
 const (
 	// Starting is a cluster that a process brings up.
 	Starting Phase = "starting"
-	// Started is a cluster whose start has ended.
+	// Started is a cluster that is up.
 	Started Phase = "up"
 	// BrokenOff is the rest of a start that no process will finish.
 	BrokenOff Phase = "broken off"

@@ -58,7 +58,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	return &Cluster{Dir: dir.Path(), Kubeconfig: dir.Path(programs.AdministratorFile), plane: s.plane}, nil
 }
 
-// claim takes the state directory, and cleans up after a cluster whose processes are gone.
+// claim takes the state directory, and cleans up after a cluster without processes.
 func claim(path string) (*statedir.Dir, error) {
 	dir, err := statedir.Claim(path)
 	if errors.Is(err, statedir.ErrBusy) {

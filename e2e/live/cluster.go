@@ -65,7 +65,7 @@ func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructur
 	return nil
 }
 
-// Remove deletes objects with all their dependents, last first, and ignores those that are gone.
+// Remove deletes objects with all their dependents, last first, and ignores objects that are gone.
 func (c *Cluster) Remove(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for i := len(objects) - 1; i >= 0; i-- {
 		err := c.Delete(ctx, objects[i].DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))

@@ -19,8 +19,8 @@ var undone = []string{
 	"no PriorityClass with name", // The API server hears of those later than of pods that were made after them.
 }
 
-// silences are messages of kubectl, the client and the API server about requests without an answer: those that were
-// not done, and those that may have been.
+// silences are messages of kubectl, the client and the API server about requests without an answer: requests that
+// were not done, and requests that may have been.
 var silences = append([]string{
 	"request did not complete within requested timeout", "context deadline exceeded", "Client.Timeout exceeded",
 	"stream error", // The API server ends a request after a minute, such as one that deletes thousands of objects.

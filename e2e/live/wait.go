@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The time between two looks of Wait grows: a long wait needs few looks, each of which costs the API server a list.
+// The time between two looks of Wait grows: a long wait needs few looks, and each look costs the API server a list.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 800 * time.Millisecond

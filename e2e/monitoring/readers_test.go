@@ -24,8 +24,8 @@ import (
 	"packtree.dev/shared/apiservertest"
 )
 
-// The scheduler asks the API server who may read its metrics. The rights that the chart gives to monitoring.readers
-// have to suffice.
+// The scheduler asks the API server which users may read its metrics. The rights that the chart gives to
+// monitoring.readers have to suffice.
 func TestReadersReadTheMetricsOfTheScheduler(t *testing.T) {
 	directory, err := examples.Directory()
 	if err != nil {

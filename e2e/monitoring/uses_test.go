@@ -106,7 +106,7 @@ func valuesOf(family *dto.MetricFamily, label string) []string {
 	return values
 }
 
-// total adds the series of a family whose label has a value; -1 if there are none.
+// total adds the series of a family that have a value of a label; -1 if there are none.
 func total(family *dto.MetricFamily, label, value string) float64 {
 	sum, found := 0.0, false
 	for _, metric := range family.GetMetric() {

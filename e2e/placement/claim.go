@@ -47,7 +47,7 @@ type Finding struct {
 	Domains []string
 	// Bound is how many of its pods have a node.
 	Bound int
-	// Outside are bound pods whose node has no domain at the level.
+	// Outside are bound pods on nodes without a domain at the level.
 	Outside []string
 	// Crowded are domains with too many items, sorted.
 	Crowded []string

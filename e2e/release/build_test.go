@@ -68,7 +68,7 @@ func buildGrouper(t *testing.T, checkout release.Repository) (printed string, er
 	return output.String(), err
 }
 
-// A user who requires the component builds what a module proxy makes from the tags, without the component's replace
+// A user of the component as a module builds what a module proxy makes from the tags, without the component's replace
 // lines.
 func TestOthersBuildWhatIsTagged(t *testing.T) {
 	for name, test := range map[string]struct {

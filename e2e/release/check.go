@@ -12,7 +12,7 @@ import (
 
 // Plan has the releases of a commit.
 type Plan struct {
-	// Releases that were asked for, each after those that it needs.
+	// Releases are the requested ones, each after the releases that it needs.
 	Releases []Release
 	// Along are all releases that count as made from this commit.
 	Along []Release

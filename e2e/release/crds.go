@@ -15,7 +15,7 @@ const generated = "shared/api/crds"
 // tested against it.
 const frozen = "e2e/compatibility/testdata"
 
-// checkFrozen compares the CRDs of a release with those that are stored for the tests of later releases.
+// checkFrozen compares the CRDs of a release with the CRDs that are stored for the tests of later releases.
 func checkFrozen(root string, release Release) ([]Refusal, error) {
 	if release.Directory != "shared" {
 		return nil, nil

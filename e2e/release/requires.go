@@ -39,9 +39,9 @@ func siblings(release Release, trains []Train) []Release {
 	return found
 }
 
-// checkRequires checks what others get who build the module from its tag. They do not see its replace lines. So each
-// sibling has to be required at a version that exists and equals the sibling's directory: otherwise the builds and
-// tests here are not about what they build.
+// checkRequires checks what a build from the module's tag gets, since it does not see the module's replace lines. So
+// each sibling has to be required at a version that exists and equals the sibling's directory: otherwise the builds
+// and tests here are not about what users build.
 func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 	if release.GoMod == nil {
 		return nil, nil

@@ -77,7 +77,7 @@ func Steps(release Release, destination Destination) []Step {
 		}
 	}
 	steps = append(steps, pluginSteps(release, destination)...)
-	// --force is for a tag that was made here and is missing at the remote, whose tags were listed.
+	// --force is for a tag that was made here and is missing at the remote, by the list of its tags.
 	return append(steps, Step{
 		Says: "tag the commit, with the text of the CHANGELOG",
 		Command: []string{"git", "tag", "--annotate", "--force", "--cleanup=whitespace", "--file", release.File(),
@@ -110,8 +110,8 @@ func pluginSteps(release Release, destination Destination) []Step {
 	}}
 }
 
-// Run runs the steps of one release, and stops at the first failure. Without push, those that others would see are only
-// printed.
+// Run runs the steps of one release, and stops at the first failure. Without push, steps with an effect outside of
+// this machine are only printed.
 func (r Repository) Run(
 	ctx context.Context, release Release, destination Destination, push bool, output io.Writer,
 ) error {

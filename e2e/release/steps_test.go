@@ -26,7 +26,7 @@ var scripted = edit{
 
 const helm = "#!/bin/sh\necho helm \"$@\" >>calls\n"
 
-// published is a checkout with a remote, whose main branch has its commit.
+// published is a checkout with a remote that has its commit on the main branch.
 func published(t *testing.T) (checkout release.Repository, remote string) {
 	t.Helper()
 	checkout = repository(t, nil, scripted)

@@ -89,7 +89,7 @@ func (c Call) blocking() []Right {
 	return needs
 }
 
-// handedOn are the rights in a role that is written: nobody can grant rights that they do not have.
+// handedOn are the rights in a role that is written: a program cannot grant rights that it does not have.
 func (c Call) handedOn() []Right {
 	var role struct {
 		Rules []rbacv1.PolicyRule `json:"rules"`
@@ -105,7 +105,7 @@ func (c Call) handedOn() []Right {
 	return needs
 }
 
-// bindsClaim is the right to give a claim its devices, or to set who uses them: other writes of a claim's status need
+// bindsClaim is the right to give a claim its devices, or to set its users: other writes of a claim's status need
 // less.
 func (c Call) bindsClaim() []Right {
 	if c.Group != "resource.k8s.io" || c.Resource != "resourceclaims/status" {

@@ -49,7 +49,7 @@ func (w Writer) failed(verb string, object client.Object, cause error) error {
 	return &Error{Verb: verb, Kind: kind.Kind, Name: object.GetName(), Cause: cause}
 }
 
-// ForeignError says that an object with the name belongs to somebody else.
+// ForeignError says that an object with the name has another owner.
 type ForeignError struct {
 	Kind, Name string
 	// Owner is the controller that the wanted object has.
@@ -68,7 +68,7 @@ func (e ForeignError) Error() string {
 		e.Kind, e.Name, holder, e.Owner.Kind, e.Owner.Name)
 }
 
-// checkOwner returns a ForeignError if the object that was found belongs to somebody else.
+// checkOwner returns a ForeignError if the object that was found has another owner.
 func (w Writer) checkOwner(wanted, found client.Object) error {
 	owner, holder := metav1.GetControllerOf(wanted), metav1.GetControllerOf(found)
 	if owner == nil || holder != nil && holder.UID == owner.UID || w.Own != nil && w.Own(found) {

@@ -49,8 +49,8 @@ func fieldPaths(prefix string, value any) []string {
 	return append(paths, prefix)
 }
 
-// same reports whether seen has every wanted field, with its value, and whether the wanted fields are those that were
-// applied last. Other fields of seen, such as defaults and the fields of others, do not matter.
+// same reports whether seen has every wanted field, with its value, and whether the wanted fields are the ones that
+// were applied last. Other fields of seen, such as defaults and the fields of others, do not matter.
 func same(wanted *unstructured.Unstructured, seen client.Object) bool {
 	if seen.GetAnnotations()[AnnotationFields] != wanted.GetAnnotations()[AnnotationFields] {
 		return false

@@ -26,8 +26,8 @@ type Writer struct {
 	Live client.Reader
 	// FieldOwner is the name in managed fields.
 	FieldOwner client.FieldOwner
-	// CompleteGroups are the API groups of which the cache has every object. Of other kinds the cache has the
-	// operator's own objects only, so that an object of somebody else may have the name.
+	// CompleteGroups are the API groups with every object in the cache. Of other kinds the cache has the operator's
+	// own objects only, so that a foreign object may have the name.
 	CompleteGroups []string
 	// Own reports whether an object of another controller, or of none, belongs to the operator nevertheless. Nil means
 	// that none does.
@@ -91,7 +91,7 @@ func (w Writer) applyNew(ctx context.Context, wanted *unstructured.Unstructured)
 	if err := w.checkName(ctx, w.Client, wanted, typed.(client.Object)); err != nil {
 		return err
 	}
-	// Without force: an object that somebody else has made meanwhile causes a conflict, and is not taken over.
+	// Without force: an object that another writer has made meanwhile causes a conflict, and is not taken over.
 	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner)
 }
 

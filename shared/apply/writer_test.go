@@ -108,7 +108,7 @@ func owned(owner *corev1.ConfigMap, name string) metav1.ObjectMeta {
 	}
 }
 
-// service is of a kind of which the writer's cache lacks objects of others.
+// service is of a kind with only the writer's own objects in its cache.
 func service(owner *corev1.ConfigMap, name string) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: owned(owner, name),
@@ -117,7 +117,7 @@ func service(owner *corev1.ConfigMap, name string) *corev1.Service {
 	}
 }
 
-// podClique is of a kind of which the cache has every object.
+// podClique is of a kind with every object in the cache.
 func podClique(owner *corev1.ConfigMap, name string) *grovev1alpha1.PodClique {
 	return &grovev1alpha1.PodClique{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodClique"},

@@ -1,5 +1,4 @@
-// Package domains has the domains of a ClusterTopology in their order, and compares domains in an order that somebody
-// else has decided.
+// Package domains has the domains of a ClusterTopology in their order, and compares domains in a given order.
 package domains
 
 import "slices"

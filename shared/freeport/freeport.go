@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// Ports are chosen below 20000. From 32768 on the kernel takes ports for outgoing connections, of which a test opens
+// Ports are chosen below 20000. From 32768 on the kernel takes ports for outgoing connections, and a test opens
 // hundreds before its program listens; development clusters have theirs from 20000 to 30000.
 const (
 	lowest  = 10_000
 	highest = 20_000
 )
 
-// Address returns an address of this machine at which nobody listens, host and port.
+// Address returns an address of this machine at which no program listens, host and port.
 func Address() (string, error) {
 	const tries = 1_000
 	for range tries {

@@ -32,7 +32,7 @@ func Only(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
 }
 
-// Cache has one definition. It is for a manager whose own cache has to have others; it starts and stops with the
+// Cache has one definition. It is for a manager with other definitions in its own cache; it starts and stops with the
 // manager.
 func Cache(mgr manager.Manager, name string) (cache.Cache, error) {
 	scheme := runtime.NewScheme()

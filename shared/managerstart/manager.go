@@ -42,7 +42,7 @@ type Program struct {
 	Scheme *runtime.Scheme
 	// Cache narrows the watches; may be the zero value.
 	Cache cache.Options
-	// CertifiedWebhooks are the configurations whose caBundle is kept in certificate mode auto.
+	// CertifiedWebhooks are the configurations that get their caBundle in certificate mode auto.
 	CertifiedWebhooks []rotator.WebhookInfo
 	// AddControllers registers the parts that run under leader election.
 	AddControllers func(context.Context, manager.Manager) error

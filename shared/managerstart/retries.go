@@ -8,8 +8,7 @@ import (
 )
 
 // A failed pass is tried again after the shortest time, then after twice that and so on, at most after the longest
-// time: the obstacle may belong to somebody else, and no event says that it is gone. Each object waits for itself, be
-// they thousands.
+// time: no event may tell that the obstacle is gone. Each object waits for itself, be they thousands.
 const (
 	shortest = 5 * time.Millisecond
 	longest  = time.Minute

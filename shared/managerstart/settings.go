@@ -10,7 +10,7 @@ import (
 	"packtree.dev/shared/servingcerts"
 )
 
-// Settings are the choices of whoever runs a program, by flags or in a configuration file.
+// Settings are choices of the admin, by flags or in a configuration file.
 type Settings struct {
 	// Kubeconfig is a file; empty means the service account of the pod, or the KUBECONFIG environment variable.
 	Kubeconfig string
@@ -18,8 +18,8 @@ type Settings struct {
 	QPS   float32
 	Burst int
 
-	// LeaderElection allows several replicas, of which one is active. Namespace, that of the Lease, may be empty inside
-	// a cluster. Durations that are nil are the library's; an empty ID is <program>.packtree.dev.
+	// LeaderElection allows several replicas; one is active. Namespace, that of the Lease, may be empty inside a
+	// cluster. Durations that are nil are the library's; an empty ID is <program>.packtree.dev.
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	LeaderElectionID        string
@@ -31,8 +31,8 @@ type Settings struct {
 	MetricsBindAddress     string
 	HealthProbeBindAddress string
 	WebhookBindAddress     string
-	// PprofBindAddress serves profiles of the running program to everybody who can reach it; empty or "0" switches that
-	// off.
+	// PprofBindAddress serves profiles of the running program to every client that can reach it; empty or "0"
+	// switches that off.
 	PprofBindAddress string
 
 	// WebhookCertDir has tls.crt and tls.key in mode manual. WebhookSecretName is the Secret of mode auto.

@@ -219,7 +219,7 @@ func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
 	return documents, findings
 }
 
-// isList also recognizes empty lists, whose items Go writes as null.
+// isList also recognizes empty lists, with items that Go writes as null.
 func isList(object *unstructured.Unstructured) bool {
 	items, written := object.Object["items"]
 	generic := object.GetAPIVersion() == "v1" && object.GetKind() == "List"
@@ -237,7 +237,7 @@ func lendKind(item map[string]any, list *unstructured.Unstructured) {
 func incomplete(source string, object *unstructured.Unstructured) (Finding, bool) {
 	finding := Finding{Source: source, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
-		// Unquoted, 12 is a number and n is false: whoever writes such a name has given one.
+		// Unquoted, 12 is a number and n is false, although the user meant a name.
 		value, written, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 		if _, text := value.(string); written && value != nil && !text {
 			finding.Path = strings.Join(path, ".")

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clusterScoped are those of our kinds, and of those that we read, that are in no namespace.
+// clusterScoped are the kinds that are in no namespace, among our own kinds and the kinds that we read.
 var clusterScoped = []string{"Node", "Topology", "ClusterTopology", "ClusterTopologyBinding"}
 
 // Repeated returns a finding for each object of one of these kinds that an earlier document has already, in any

@@ -50,8 +50,8 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	return WithoutUnset(fields), nil
 }
 
-// WithoutUnset removes from an object's fields, in place, those that the conversion of a typed object adds although
-// nobody set them: an empty status and null creation times.
+// WithoutUnset removes from an object's fields, in place, the fields that the conversion of a typed object adds
+// although they are unset: an empty status and null creation times.
 func WithoutUnset(fields map[string]any) map[string]any {
 	if status, ok := fields["status"].(map[string]any); ok && len(status) == 0 {
 		delete(fields, "status")

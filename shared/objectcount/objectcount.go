@@ -24,7 +24,7 @@ const patience = 2 * time.Second
 type Gauge struct {
 	// Name of the metric, in full.
 	Name string
-	// Help says what is counted, and who uses it.
+	// Help says what is counted, and what it is for.
 	Help string
 	// Label is the name of the only label.
 	Label string

@@ -26,8 +26,9 @@ func (t *Tree) Blockers(levels Levels) field.ErrorList {
 	return found
 }
 
-// CheckConstraint returns why a constraint, written at path, cannot be followed: a level without a topology, a Topology
-// that does not exist or whose levels make no tree, a level that it does not have, an alias of two levels.
+// CheckConstraint returns why a constraint, written at path, cannot be followed: a level without a topology, a
+// Topology that does not exist or has levels that make no tree, a level that it does not have, an alias of two
+// levels.
 func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels Levels) field.ErrorList {
 	if c.Topology == "" {
 		if c.RequiredTopologyLevel == "" && c.PreferredTopologyLevel == "" {
@@ -66,8 +67,8 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 	return found
 }
 
-// flawOf says why levels make no tree of domains, or "". Our own CRD does not allow such a Topology, but somebody
-// else's may.
+// flawOf says why levels make no tree of domains, or "". Our own CRD does not allow such a Topology, but another one
+// may.
 func flawOf(levels []string) string {
 	if len(levels) == 0 {
 		return "there are none"
@@ -86,8 +87,8 @@ func flawOf(levels []string) string {
 }
 
 // Remarks returns constraints and minima that can be scheduled, but are probably not meant: minMember on a parent,
-// which has no effect; a preferred level broader than the required one; and a group whose level is broader than that of
-// a group above it, which implies it.
+// which has no effect; a preferred level broader than the required one; and a group with a broader level than a group
+// above it, which implies it.
 func (t *Tree) Remarks(spec *scheduling.PodGroupSpec, levels Levels) field.ErrorList {
 	var found field.ErrorList
 	for i, group := range t.order[1:] {

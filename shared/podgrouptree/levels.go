@@ -57,7 +57,7 @@ func (h Hierarchy) Zone() string {
 	return ""
 }
 
-// NodeLabels returns the keys of the levels whose domains node labels distinguish: all but that of NUMA zones.
+// NodeLabels returns the keys of the levels that node labels distinguish: all but that of NUMA zones.
 func (h Hierarchy) NodeLabels() []string {
 	keys := h.Keys()
 	if h.Zone() != "" {

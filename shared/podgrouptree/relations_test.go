@@ -167,8 +167,8 @@ func sub(name, parent, required string, minMember int32) scheduling.SubGroup {
 	return group
 }
 
-// serving has two workers of prefill and three of decode, of which two are needed, in one zone. Each worker is on one
-// host.
+// serving has two workers of prefill and three of decode, in one zone. Two of decode are needed. Each worker is on
+// one host.
 func serving() scheduling.PodGroupSpec {
 	two := int32(2)
 	decode := sub("decode", "", "rack", 0)

@@ -46,7 +46,7 @@ func New(spec *scheduling.PodGroupSpec) (*Tree, field.ErrorList) {
 	return build(spec), nil
 }
 
-// build takes a spec whose names are unique and whose parents exist without a cycle.
+// build takes a spec with unique names and parents that exist without a cycle.
 func build(spec *scheduling.PodGroupSpec) *Tree {
 	root := &Group{Path: field.NewPath("spec")}
 	root.constrain(spec.TopologyConstraint)
@@ -129,8 +129,8 @@ func (t *Tree) Group(name string) *Group {
 	return t.groups[name]
 }
 
-// Leaf returns the leaf of that name, to which the pods whose subgroup label is name belong, or nil if there is no such
-// group or it is a parent.
+// Leaf returns the leaf of that name, which has the pods with that subgroup label, or nil if there is no such group
+// or it is a parent.
 func (t *Tree) Leaf(name string) *Group {
 	if group := t.groups[name]; group != nil && group.Leaf() {
 		return group

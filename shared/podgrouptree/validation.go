@@ -18,8 +18,8 @@ func Validate(spec *scheduling.PodGroupSpec) field.ErrorList {
 	return append(errs, validateMinima(spec)...)
 }
 
-// ValidateCreate returns the errors of Validate and, in addition, those that are tolerated in PodGroups of older
-// writers: minMember on a parent, which has no effect. 0 is still accepted, since some always write the field.
+// ValidateCreate returns the errors of Validate and one more that is tolerated in PodGroups of older writers:
+// minMember on a parent, which has no effect. 0 is still accepted, since some always write the field.
 func ValidateCreate(spec *scheduling.PodGroupSpec) field.ErrorList {
 	errs := Validate(spec)
 	parents := parentNames(spec)

@@ -24,10 +24,10 @@ import (
 type Relation struct {
 	// Name of the relation for users and messages, unique in its PodGroup: up to 253 letters, digits and -_.
 	Name string `json:"name"`
-	// SubGroups are items: names of subgroups, of which none is inside another. With Gangs they are the items of this
-	// gang, with Near the subgroups that stand near; without them it is the whole gang.
+	// SubGroups are items: names of subgroups, none inside another. With Gangs they are the items of this gang, with
+	// Near the subgroups that stand near; without them it is the whole gang.
 	SubGroups []string `json:"subGroups,omitempty"`
-	// PodsOf names a leaf whose pods are the items; empty without subgroups.
+	// PodsOf names a leaf; its pods are the items. Empty without subgroups.
 	PodsOf string `json:"podsOf,omitempty"`
 	// Gangs is a key: the items are the gangs of all PodGroups of the namespace with a relation of the same Gangs. Each
 	// gang is one item, or as many as its relation has SubGroups.

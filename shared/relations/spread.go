@@ -20,7 +20,8 @@ type Spread struct {
 // mostPerDomain is the largest allowed number, as in the definitions of the kinds.
 const mostPerDomain = 10000
 
-// said are the fields of which a spread has one, with their values; 1 for fields that are no numbers.
+// said are the fields that are set, among the ones that say how the items stand, with their values; 1 for fields that
+// are no numbers.
 func (s Spread) said() (named []string, values []int32) {
 	say := func(name string, value *int32) {
 		if value != nil {

@@ -91,7 +91,7 @@ func Input(command *cobra.Command, files []string) ([]manifests.Document, error)
 	return documents, Reject(command, findings)
 }
 
-// Reject prints findings to standard error and returns those that are more than warnings as Rejected.
+// Reject prints findings to standard error and returns the ones that are more than warnings as Rejected.
 func Reject(command *cobra.Command, findings []manifests.Finding) error {
 	var errs []manifests.Finding
 	for _, finding := range findings {
@@ -129,7 +129,7 @@ type Coder interface {
 	ExitCode() int
 }
 
-// NotAll is a Coder for input that was understood, of which not all is as it should be. What is not has been printed.
+// NotAll is a Coder for input that was understood, but is not all as it should be. What is not has been printed.
 type NotAll string
 
 // Error is for callers that do not look at the exit code.
@@ -139,7 +139,7 @@ func (n NotAll) Error() string { return string(n) }
 func (NotAll) ExitCode() int { return 3 }
 
 // Execute runs a root command with the arguments of the process and returns the exit code: 0, 2 for wrong flags or
-// arguments, that of a Coder, or else 1. Errors are printed to standard error, except Rejected, whose findings have
+// arguments, that of a Coder, or else 1. Errors are printed to standard error, except Rejected: its findings have
 // been printed already.
 func Execute(root *cobra.Command) int {
 	root.SilenceErrors, root.SilenceUsage = true, true

@@ -1,5 +1,4 @@
-// Package servingcerts provides the certificates of webhook servers: kept by an in-process rotator, or mounted by
-// somebody else.
+// Package servingcerts provides the certificates of webhook servers: kept by an in-process rotator, or mounted.
 package servingcerts
 
 import (
@@ -15,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// Mode says who provides the certificate.
+// Mode is how the certificate is provided.
 type Mode string
 
 const (
@@ -37,7 +36,7 @@ type Options struct {
 	Secret types.NamespacedName
 	// Service is the name of the Service that fronts the webhooks, in the Secret's namespace.
 	Service string
-	// Webhooks are the configurations whose caBundle Auto fills in.
+	// Webhooks are the configurations that get their caBundle in mode Auto.
 	Webhooks []rotator.WebhookInfo
 }
 

@@ -43,7 +43,7 @@ type kind struct {
 	reduce func(*unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// kinds are those that the offline commands of the scheduler read, in the order of a bundle.
+// kinds are the kinds that the offline commands of the scheduler read, in the order of a bundle.
 var kinds = []kind{
 	{resource: kai.GroupVersion.WithResource("topologies"), reduce: of(reduceTopology)},
 	{resource: corev1.SchemeGroupVersion.WithResource("nodes"), needed: true, reduce: of(reduceNode)},

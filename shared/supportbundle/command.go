@@ -1,6 +1,6 @@
-// Package supportbundle dumps the inputs of a cluster's scheduler, so that somebody else can repeat its decisions
-// without the cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither images and
-// commands nor environment.
+// Package supportbundle dumps the inputs of a cluster's scheduler, so that its decisions can be repeated without the
+// cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither images and commands nor
+// environment.
 package supportbundle
 
 import (

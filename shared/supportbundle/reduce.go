@@ -234,7 +234,7 @@ func reduceWorkload(object *workload) *workload {
 	}
 }
 
-// historic are the kinds whose events make up the history of a gang.
+// historic are the kinds with events that make up the history of a gang.
 var historic = []string{"PodGroup", "PodGang", "Pod"}
 
 // schedulers are the actions in the events of kube-scheduler and its plugin.

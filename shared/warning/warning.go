@@ -1,5 +1,5 @@
-// Package warning writes log lines of level warn. The logging interface of Kubernetes has only info and error, so that
-// messages that somebody should look at, and that are no failures of the program, could not be found by their level.
+// Package warning writes log lines of level warn. The logging interface of Kubernetes has only info and error, so
+// that messages that need attention without being failures of the program could not be found by their level.
 package warning
 
 import (

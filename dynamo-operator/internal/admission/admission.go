@@ -14,7 +14,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Candidate is a deployment that somebody wants to write, in the version in which it was written.
+// Candidate is a deployment that a user wants to write, in the version in which it was written.
 type Candidate struct {
 	// Hub is the deployment as it is going to be stored.
 	Hub *v1beta1.DynamoGraphDeployment

@@ -21,7 +21,7 @@ func groupPath(index int) *field.Path {
 // validateGroups validates component groups and their members.
 func validateGroups(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	var errs field.ErrorList
-	taken := map[string]string{} // Who has a name, by the name in lower case.
+	taken := map[string]string{} // The part that has a name, by the name in lower case.
 	for _, component := range deployment.Spec.Components {
 		taken[names.Component(component.Name)] = fmt.Sprintf("%s %q", words.part, component.Name)
 	}

@@ -84,8 +84,8 @@ func overrideWarnings(override *v1beta1.ProviderOverride, at *field.Path, path [
 	return warnings
 }
 
-// mountWarnings warns of mounts in v1beta1 whose name no volume has. Such a name is taken for that of a claim, and may
-// be misspelt.
+// mountWarnings warns of mounts in v1beta1 with the name of no volume. Such a name is taken for that of a claim, and
+// may be misspelt.
 func (c Candidate) mountWarnings(index int) []string {
 	component := &c.Hub.Spec.Components[index]
 	main := pods.Named(component.PodTemplate.Spec.Containers, v1beta1.MainContainer)
@@ -184,7 +184,7 @@ var obeyed = []string{
 	v1beta1.AnnotationQueue, v1beta1.AnnotationVLLMExecutor, v1beta1.AnnotationDiscoveryBackend,
 	v1beta1.AnnotationDiscoveryMode,
 	v1beta1.AnnotationEnableMetrics,
-	// Another operator writes here which version of it made the object. Nobody asks for anything by it.
+	// Another operator writes here which version of it made the object. It asks for nothing.
 	"nvidia.com/dynamo-operator-origin-version",
 }
 

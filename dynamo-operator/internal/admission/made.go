@@ -31,7 +31,7 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 	for i := range deployment.Spec.Components {
 		component := &deployment.Spec.Components[i]
 		template := &component.PodTemplate
-		// Its metadata is put together from several maps, each of which is validated at its own path.
+		// Its metadata is put together from several maps; each is validated at its own path.
 		if !words.v1alpha1 {
 			errs = append(errs, validateMetadata(template.Labels, template.Annotations,
 				words.component(i).Child("podTemplate", "metadata"))...)
@@ -148,7 +148,7 @@ func validateQueue(annotations map[string]string) field.ErrorList {
 	return errs
 }
 
-// validateNodeNames refuses a component whose pods would be named like the leader or the workers of another one.
+// validateNodeNames refuses a component if its pods would be named like the leader or the workers of another one.
 func validateNodeNames(components []v1beta1.ComponentSpec, words words) field.ErrorList {
 	nodes := map[string]string{}
 	for i := range components {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// naming adds the service's name to each error about a service. Services may be written as a map, and are validated as
-// a list: an index alone means nothing to a user who wrote a map.
+// naming adds the service's name to each error about a service. Services may be written as a map, and are validated
+// as a list: an index alone means nothing to the author of a map.
 func (c Candidate) naming(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		err.Detail = withService(err.Detail, c.serviceAt(err.Field))

@@ -178,7 +178,7 @@ func validatePod(component *v1beta1.ComponentSpec, index int, words words) field
 	if again := slices.IndexFunc(containers[at+1:], isMain); again >= 0 {
 		errs = append(errs, field.Duplicate(words.podSpec(index).Child("containers"), v1beta1.MainContainer))
 	}
-	// Its environment is put together from several lists, each of which is validated at its own path.
+	// Its environment is put together from several lists; each is validated at its own path.
 	if !words.v1alpha1 {
 		errs = append(errs, validateEnv(containers[at].Env, main.Child("env"))...)
 	}

@@ -11,7 +11,7 @@ import (
 type Verdict struct {
 	// Refused are the reasons for which the cluster would refuse them.
 	Refused []Finding
-	// Warnings are those that it would give beside.
+	// Warnings are the warnings that it would give beside.
 	Warnings []Finding
 }
 

@@ -20,11 +20,11 @@ const FieldOwner = "dynamo-operator"
 type Backend interface {
 	// Read returns the objects of a deployment that exist in the cluster.
 	Read(context.Context, *v1beta1.DynamoGraphDeployment) (Standing, error)
-	// Owned are the kinds, present in every cluster, of which Standing.Objects returns objects. Each object bears the
-	// deployment's label.
+	// Owned are the kinds, present in every cluster, of the objects that Standing.Objects returns. Each object bears
+	// the deployment's label.
 	Owned() []client.Object
-	// Installed are the kinds that others install: first those that every deployment needs, then those that only some
-	// ask for.
+	// Installed are kinds that have to be installed: first the ones that every deployment needs, then the ones that
+	// only some ask for.
 	Installed() []Installed
 	// DeploymentOf returns the deployment that an object of one of the framework's parts belongs to, if it belongs to
 	// any.
@@ -37,8 +37,8 @@ type Installed struct {
 	Definition string
 	// Missing says that they are not installed, and what to do.
 	Missing string
-	// Owned are the kinds of which Standing.Objects returns objects. Parts are the kinds that are made from these in
-	// turn, as far as an observation reads them.
+	// Owned are the kinds of the objects that Standing.Objects returns. Parts are the kinds that are made from these
+	// in turn, as far as an observation reads them.
 	Owned, Parts []client.Object
 }
 
@@ -49,9 +49,9 @@ type Standing interface {
 	// Objects returns all objects that are to exist, owned by the deployment, in the order of their creation. The pods
 	// of the named components are made by the restart that the spec asks for.
 	Objects(restarted []string) ([]client.Object, error)
-	// Leftovers returns the live objects that the deployment no longer needs, given those that are to exist.
+	// Leftovers returns the live objects that the deployment no longer needs, given the wanted ones.
 	Leftovers(wanted []client.Object) []client.Object
-	// Scalings returns the live objects whose number of replicas has to change, with the new number.
+	// Scalings returns the live objects that need another number of replicas, with the new number.
 	Scalings() []Scaling
 	// Reports returns live adapters with their new status.
 	Reports(now metav1.Time) []Report

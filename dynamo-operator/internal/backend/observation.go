@@ -26,7 +26,7 @@ type Observation struct {
 	Message string
 	// Services are the replicas that exist, by the component's name; components without objects are left out.
 	Services map[string]v1beta1.ServiceReplicaStatus
-	// Wanted is how many replicas each component is to have, whoever asked for that number.
+	// Wanted is how many replicas each component is to have, by the deployment or by what scales it.
 	Wanted map[string]int32
 	// Waits says why replicas of a component have no nodes, in the scheduler's words, by the component's name.
 	Waits map[string]string

@@ -136,7 +136,7 @@ var _ = Describe("Admission", func() {
 	})
 })
 
-// warnings are those that a client got from the API server.
+// warnings are the warnings that a client got from the API server.
 type warnings []string
 
 // HandleWarningHeader keeps a warning.

@@ -40,10 +40,10 @@ func (r *Reconciler) apply(
 		log.FromContext(ctx).Info("applied", "kind", object.GetObjectKind().GroupVersionKind().Kind, "name",
 			object.GetName())
 	}
-	return changed, whoseName(deployment, err)
+	return changed, explained(deployment, err)
 }
 
-// keepExpanded keeps the size of a claim that somebody has expanded: Kubernetes makes no claim smaller.
+// keepExpanded keeps the size of a claim that was expanded: Kubernetes makes no claim smaller.
 func keepExpanded(wanted, seen client.Object) {
 	claim, is := wanted.(*corev1.PersistentVolumeClaim)
 	existing, has := seen.(*corev1.PersistentVolumeClaim)
@@ -84,8 +84,8 @@ func (r *Reconciler) empty(kind schema.GroupVersionKind) client.Object {
 // pass.
 var errLeftBehind = errors.New("waiting until that of the earlier deployment is gone")
 
-// whoseName says what the deployment's user can do if an object of the name belongs to somebody else.
-func whoseName(deployment *v1beta1.DynamoGraphDeployment, err error) error {
+// explained says what the deployment's user can do if a foreign object has the name.
+func explained(deployment *v1beta1.DynamoGraphDeployment, err error) error {
 	var foreign apply.ForeignError
 	if !errors.As(err, &foreign) {
 		return err

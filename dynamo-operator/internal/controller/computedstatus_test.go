@@ -283,7 +283,7 @@ func statusDeployment() *v1beta1.DynamoGraphDeployment {
 	}
 }
 
-// A component in a group lacks copies of the group, each of which has several of its pods.
+// A component in a group lacks copies of the group. Each copy has several of its pods.
 func TestAComponentInAGroupLacksCopies(t *testing.T) {
 	statusDeployment := &v1beta1.DynamoGraphDeployment{Spec: v1beta1.DynamoGraphDeploymentSpec{
 		Components: []v1beta1.ComponentSpec{{Name: "prefill", Replicas: new(int32(2))}},

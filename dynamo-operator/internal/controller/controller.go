@@ -206,7 +206,7 @@ func (r *Reconciler) missing(kind string) string {
 	return installed[max(at, 0)].Missing
 }
 
-// ignoreConflict drops a conflict: somebody else wrote the object meanwhile, and the watch brings the new state.
+// ignoreConflict drops a conflict: another writer changed the object meanwhile, and the watch brings the new state.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

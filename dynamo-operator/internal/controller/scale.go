@@ -16,9 +16,9 @@ import (
 )
 
 // scale sets the replicas of a live object through its scale subresource, then notes on the object which number was
-// asked for. If the note fails, the next pass sets the same number once more. The number is bound to the version of the
-// object that was read: a pass whose cache does not show the note yet gets a conflict, and so does not undo what
-// somebody has scaled since.
+// asked for. If the note fails, the next pass sets the same number once more. The number is bound to the version of
+// the object that was read: a pass with a cache that does not show the note yet gets a conflict, and so does not undo
+// a later scaling.
 func (r *Reconciler) scale(ctx context.Context, wanted backend.Scaling) error {
 	object := wanted.Object.DeepCopyObject().(client.Object)
 	log.FromContext(ctx).Info("scaling", "name", object.GetName(), "replicas", wanted.Replicas)

@@ -55,9 +55,9 @@ func (s Standing) adapter(component *v1beta1.ComponentSpec) *Adapter {
 	return s.Adapters[names.Selector(s.Deployment, component)]
 }
 
-// unmade leaves out the adapters that exist, since others set their replicas from then on, and all adapters if their
-// kind is not installed. A new adapter takes over a number that somebody has set since the deployment last asked for
-// one.
+// unmade leaves out the adapters that exist, since users and autoscalers set their replicas from then on, and all
+// adapters if their kind is not installed. A new adapter takes over a number that was set since the deployment last
+// asked for one.
 func (s Standing) unmade(objects []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range objects {

@@ -25,7 +25,7 @@ import (
 type Backend struct {
 	// Reader reads the cluster, through a cache.
 	Reader client.Reader
-	// Topologies reads ClusterTopologies and ClusterTopologyBindings, of which nobody keeps a cache.
+	// Topologies reads ClusterTopologies and ClusterTopologyBindings, which are in no cache.
 	Topologies client.Reader
 	// Mapper knows which kinds the cluster has.
 	Mapper meta.RESTMapper

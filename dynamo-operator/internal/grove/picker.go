@@ -64,7 +64,7 @@ func pickerConfig(config *runtime.RawExtension) (string, error) {
 	return string(written), err
 }
 
-// pool selects the pods among which the endpoint picker chooses: the workers, each of which has a frontend beside it.
+// pool selects the pods among which the endpoint picker chooses: the workers. Each has a frontend beside it.
 func pool(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) client.Object {
 	meta := childMeta(deployment, names.Pool(deployment))
 	made := &unstructured.Unstructured{Object: map[string]any{

@@ -31,9 +31,9 @@ type Standing struct {
 	// of component groups, by the name of the component or the group, as far as they exist.
 	Cliques map[string]*grovev1alpha1.PodClique
 	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
-	// Services are those that were made for the deployment.
+	// Services are the Services that were made for the deployment.
 	Services []*corev1.Service
-	// Adapters are those that were made for the deployment, by name.
+	// Adapters are the adapters that were made for the deployment, by name.
 	Adapters map[string]*Adapter
 }
 
@@ -203,8 +203,8 @@ func (s Standing) enforcement() *backend.Enforcement {
 	}
 }
 
-// Leftovers returns the Services of components that no longer serve a port, and the adapters that nobody asks for any
-// more. All other objects stay as long as the deployment exists: claims hold data.
+// Leftovers returns the Services of components that no longer serve a port, and the adapters that the deployment no
+// longer asks for. All other objects stay as long as the deployment exists: claims hold data.
 func (s Standing) Leftovers(wanted []client.Object) []client.Object {
 	kept := map[string]bool{}
 	for _, object := range wanted {
@@ -236,9 +236,9 @@ func (s Standing) Scalings() []backend.Scaling {
 }
 
 // scalingOf is the change of a component's replicas to make now; nil if there is none. With an adapter, the adapter's
-// number holds, whoever has set another one. Without one, or without the kind of adapters, only a change in the
-// deployment counts: the PodCliqueSet's template follows it, but never below the minimum, and a number that somebody
-// else has set on the live object stays until the deployment itself asks for another one.
+// number holds, and overwrites any other. Without one, or without the kind of adapters, only a change in the
+// deployment counts: the PodCliqueSet's template follows it, but never below the minimum, and a number that another
+// writer has set on the live object stays until the deployment itself asks for another one.
 func (s Standing) scalingOf(component *v1beta1.ComponentSpec) *backend.Scaling {
 	object := s.scaled(component)
 	if object == nil {

@@ -183,7 +183,7 @@ func findingOf(
 	return admission.Finding{Component: -1, Message: "of PodCliqueSet " + set.Name + ", " + path + ": " + message}
 }
 
-// ownFields of a PodCliqueSet's template are those that a deployment has too.
+// ownFields are the fields of a PodCliqueSet's template that a deployment has too.
 var ownFields = []string{"topologyConstraint", "clusterTopologyName", "priorityClassName", "repair.move",
 	"repair.after"}
 

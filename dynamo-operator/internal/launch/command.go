@@ -16,7 +16,7 @@ var (
 	plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 )
 
-// addFlags adds flags to the command that starts the framework, except those that the user has set. A value that the
+// addFlags adds flags to the command that starts the framework, except flags that the user has set. A value that the
 // pod computes needs a shell.
 func addFlags(framework v1beta1.BackendFramework, container *corev1.Container, flags []flag) {
 	given := words(container)

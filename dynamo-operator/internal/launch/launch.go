@@ -39,8 +39,8 @@ func (n Node) rank() string {
 	return fmt.Sprintf("$((%s + 1))", n.RankVariable)
 }
 
-// Framework is the framework that a container's command starts: the declared one, or else the one whose module or
-// program is in the command; empty if there is none.
+// Framework is the framework that a container's command starts: the declared one, or else the one with its module or
+// program in the command; empty if there is none.
 func Framework(declared v1beta1.BackendFramework, container *corev1.Container) v1beta1.BackendFramework {
 	if declared != "" {
 		return declared

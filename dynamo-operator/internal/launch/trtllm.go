@@ -100,7 +100,7 @@ func leaderScript(node Node, main *corev1.Container) string {
 	return strings.Join(append(slices.Clone(clientSetup), run), " && ")
 }
 
-// namesOfAll prints the names of all variables except those that a shell on another host sets itself.
+// namesOfAll prints the names of all variables except the ones that a shell on another host sets itself.
 const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | ` +
 	`grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|OMPI_[A-Za-z0-9_]*|PWD|SHLVL|TERM|USER|_)')`
 

@@ -28,7 +28,7 @@ func (k kind) fillCommand(container *corev1.Container) {
 	}
 }
 
-// fillPorts adds the ports whose number or name the user has not set.
+// fillPorts adds the ports, except a number or a name that the user has set.
 func (k kind) fillPorts(container *corev1.Container) {
 	for _, port := range k.ports {
 		if !slices.ContainsFunc(container.Ports, func(set corev1.ContainerPort) bool {

@@ -132,7 +132,7 @@ func (m *maker) fillPod(pod *corev1.PodSpec) {
 	if pod.SchedulerName == "" {
 		pod.SchedulerName = Scheduler
 	}
-	// Images whose user is not root have to be able to write to volumes.
+	// Images with another user than root have to be able to write to volumes.
 	if pod.SecurityContext == nil {
 		pod.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(defaultGroup))}
 	}

@@ -74,8 +74,9 @@ func (m *maker) addTopology(made *Template) {
 // copied are the node labels that Kubernetes copies onto pods when it binds them.
 var copied = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
 
-// AskForLevel makes the scheduler copy the node label of the policy's level onto a pod when it binds the pod. The node
-// label is the policy's, or the given one if the policy names a topology; a pod whose level is not known gets no label.
+// AskForLevel makes the scheduler copy the node label of the policy's level onto a pod when it binds the pod. The
+// node label is the policy's, or the given one if the policy names a topology; a pod gets no label if its level is
+// not known.
 func (t *Template) AskForLevel(policy *v1beta1.KVTransferPolicy, level string) {
 	var asked string
 	switch {

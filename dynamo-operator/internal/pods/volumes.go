@@ -42,7 +42,7 @@ func mount(container *corev1.Container, mount corev1.VolumeMount) {
 		missing(container.VolumeMounts, []corev1.VolumeMount{mount})...)
 }
 
-// missing are the mounts whose paths are free.
+// missing are the mounts with paths that are free.
 func missing(set, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	var free []corev1.VolumeMount
 	for _, mount := range mounts {

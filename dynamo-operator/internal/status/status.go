@@ -19,8 +19,8 @@ type Failure struct {
 	Reason string
 	// Message says what is wrong and what to do.
 	Message string
-	// Passing is the action that failed, with which the message begins, if the action is tried again and may succeed by
-	// itself. Empty if somebody has to mend something.
+	// Passing is the action that failed, at the beginning of the message, if the action is tried again and may
+	// succeed by itself. Empty if a user has to mend something.
 	Passing string
 }
 

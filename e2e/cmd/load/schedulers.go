@@ -11,7 +11,7 @@ import (
 	"packtree.dev/shared/freeport"
 )
 
-// scheduler is one of those that are compared.
+// scheduler is one of the compared schedulers.
 type scheduler struct {
 	// program is its name in the dev cluster.
 	program string

@@ -1,5 +1,5 @@
-// Package kueue runs Kueue's own manager beside a dev cluster. Its kinds and webhooks come from the Go module of which
-// `make tools` builds the manager, so that what runs is one version of Kueue, and nothing of it is copied.
+// Package kueue runs Kueue's own manager beside a dev cluster. Its kinds and webhooks come from the Go module that
+// `make tools` builds the manager from, so that what runs is one version of Kueue, and nothing of it is copied.
 package kueue
 
 import (
@@ -24,7 +24,7 @@ const Program = "kueue"
 // namespace is where Kueue keeps what is its own.
 const namespace = "kueue-system"
 
-// frameworks are the kinds that Kueue queues here. It waits for those that the cluster does not have.
+// frameworks are the kinds that Kueue queues here. It waits for kinds that the cluster does not have.
 var frameworks = []string{
 	"batch/job", "pod", "deployment", "statefulset", "jobset.x-k8s.io/jobset",
 	"leaderworkerset.x-k8s.io/leaderworkerset", "ray.io/raycluster",
@@ -32,8 +32,8 @@ var frameworks = []string{
 
 // Options configure Kueue.
 type Options struct {
-	// WaitForPodsReady is after how long Kueue evicts a workload whose pods are not ready, as a duration; empty for
-	// never.
+	// WaitForPodsReady is after how long Kueue evicts a workload with pods that are not ready, as a duration; empty
+	// for never.
 	WaitForPodsReady string
 }
 

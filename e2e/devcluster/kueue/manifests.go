@@ -58,7 +58,7 @@ func (k *installation) read(path string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// makeKinds creates the kinds and waits until they are served. Kueue converts those that have several versions.
+// makeKinds creates the kinds and waits until they are served. Kueue converts kinds with several versions.
 func (k *installation) makeKinds(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(k.module, "config", "components", "crd", "bases", "*.yaml"))
 	if err != nil {

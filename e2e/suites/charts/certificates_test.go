@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// withWebhooks are the charts whose programs serve webhooks.
+// withWebhooks are the charts of programs that serve webhooks.
 var withWebhooks = []string{"dynamo-operator", "grove-operator", "podgrouper"}
 
-// provider says who keeps a certificate, by the objects of a chart.
+// provider is how a certificate is provided, by the objects of a chart.
 type provider struct {
 	// Secret is set if the chart makes one, for the program to fill.
 	Secret bool
@@ -28,7 +28,7 @@ type provider struct {
 	CA string
 }
 
-// TestCertificates checks who keeps the certificate for each webhook.certMode of each chart.
+// TestCertificates checks the provider of the certificate for each webhook.certMode of each chart.
 func TestCertificates(t *testing.T) {
 	for _, chart := range withWebhooks {
 		secret := chart + "-webhook-cert"

@@ -55,8 +55,8 @@ func TestCRDsAreKeptUnlessConfiguredOtherwise(t *testing.T) {
 	}
 }
 
-// uninstallWithKinds sets the value by an upgrade, as a user does who decides it at the end. The topology that
-// grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
+// uninstallWithKinds sets the value by an upgrade, as for a decision at the end. The topology that grove-operator has
+// made keeps its kind until its finalizer is removed, as docs/charts.md says.
 func (i installation) uninstallWithKinds(t *testing.T, all []string) {
 	t.Helper()
 	i.holdTopology(t)

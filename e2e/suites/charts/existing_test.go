@@ -107,7 +107,7 @@ func TestTheKindOfWorkersIsLeftToWhoBroughtIt(t *testing.T) {
 	}
 }
 
-// bring installs CRDs as somebody else, and returns the result of versions.
+// bring installs CRDs outside of the charts, and returns the result of versions.
 func (i installation) bring(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	all, err := definitions.All()

@@ -60,7 +60,7 @@ func policyIn(t *testing.T, objects []*unstructured.Unstructured) networkingv1.N
 	return policies[0]
 }
 
-// peersByPort are who may reach each port; nil is everybody.
+// peersByPort are the peers that may reach each port; nil is all.
 func peersByPort(rules []networkingv1.NetworkPolicyIngressRule) map[string][]networkingv1.NetworkPolicyPeer {
 	peers := map[string][]networkingv1.NetworkPolicyPeer{}
 	for _, rule := range rules {

@@ -75,7 +75,7 @@ func testdata(t *testing.T) string {
 	return filepath.Join(repository(t), "e2e", "compatibility", "testdata")
 }
 
-// bringUp starts a cluster whose charts have the given definitions, by the names of their files.
+// bringUp starts a cluster with charts that have the given definitions, by the names of their files.
 func bringUp(t *testing.T, nodes string, definitions map[string][]byte) *installation {
 	t.Helper()
 	i := &installation{clone: newClone(t)}

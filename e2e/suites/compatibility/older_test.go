@@ -15,7 +15,7 @@ import (
 // early is the namespace of a workload that comes before its CRDs.
 const early = "early"
 
-// wanting is a set whose pods need one rack, which grove-operator writes into its PodGang.
+// wanting is a set of pods that need one rack, which grove-operator writes into its PodGang.
 const wanting = `
 apiVersion: grove.io/v1alpha1
 kind: PodCliqueSet
@@ -29,9 +29,9 @@ spec:
         spec: {replicas: 2, podSpec: {containers: [{name: main, image: "engine:1"}]}}
 `
 
-// missesAField gives the cluster definitions that lack a field, as a user does who upgrades the programs without the
-// CRDs, who finds the missing fields in the operator's log. Nothing is placed as if the fields were unset: the pods keep
-// their scheduling gates.
+// missesAField gives the cluster definitions that lack a field, as an upgrade of the programs without the CRDs does.
+// The operator's log names the missing fields. Nothing is placed as if the fields were unset: the pods keep their
+// scheduling gates.
 func (i *installation) missesAField(ctx context.Context, t *testing.T, definitions map[string][]byte) {
 	t.Helper()
 	const file = "scheduler.grove.io_podgangs.yaml"

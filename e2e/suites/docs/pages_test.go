@@ -33,7 +33,8 @@ exec "$(dirname "$(command -v kube-apiserver)")/helm" "$@"
 `
 
 // TestPages reads every page on one cluster, with the nodes of the examples. On the empty cluster of E2E_KUBECONFIG,
-// whose nodes have the images of a page, it reads the pages that install, without Packtree's own programs in their way.
+// with nodes that have the images of a page, it reads the pages that install, without Packtree's own programs in
+// their way.
 func TestPages(t *testing.T) {
 	root, all := read(t)
 	if kubeconfig := os.Getenv("E2E_KUBECONFIG"); kubeconfig != "" {

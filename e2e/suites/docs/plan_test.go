@@ -95,7 +95,7 @@ func alternatives(code string) []string {
 	return append(all, part.String())
 }
 
-// laidOver lays a part over the object at a path in an example's first document, whose name becomes the given one.
+// laidOver lays a part over the object at a path in an example's first document, and gives the document a name.
 func laidOver(example []byte, path, part, name string) ([]byte, error) {
 	first, _, _ := bytes.Cut(example, []byte("\n---"))
 	var whole, over map[string]any

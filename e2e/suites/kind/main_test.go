@@ -1,8 +1,8 @@
-// Package kind_test runs the programs from their images, under real kubelets: a dev cluster, whose nodes are simulated,
+// Package kind_test runs the programs from their images, under real kubelets: a dev cluster, with simulated nodes,
 // cannot test that.
 //
-// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its features
-// go from the installation to the removal on one cluster of kind, some of them in parallel.
+// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its
+// features go from the installation to the removal on one cluster of kind, some of them in parallel.
 package kind_test
 
 import (

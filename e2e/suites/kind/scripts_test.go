@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// nobody is an account without rights.
-const nobody = 65534
+// powerless is an account without rights.
+const powerless = 65534
 
 // tries runs docker.sh without a running Docker, as a user, with a directory for its files, and with more in its
 // environment.
@@ -50,7 +50,7 @@ func TestScriptsSayWhatIsMissing(t *testing.T) {
 	ours := uint32(os.Getuid()) //nolint:gosec // no account is negative here
 	others := ours
 	if ours == 0 {
-		others = nobody
+		others = powerless
 	}
 	for claim, test := range map[string]struct {
 		user uint32
@@ -105,7 +105,7 @@ func TestScriptsNeedDockerOrAPT(t *testing.T) {
 	}
 }
 
-// A Docker whose owner may not use cgroups answers, but its nodes would never become ready.
+// A Docker without the right to use cgroups answers, but its nodes would never become ready.
 func TestScriptsNeedADockerWithCgroups(t *testing.T) {
 	for driver, want := range map[string]string{
 		"none":    "kind: Docker has no rights to cgroups (its cgroup driver is none), ",

@@ -19,7 +19,7 @@ type request struct{ host, port, method, path, body string }
 
 // sends makes a pod send a request so many times, one after the other, and returns all answers. It gives up after two
 // seconds without an answer. The pod pauses for a moment before it closes the connection, because a server may take a
-// closed connection for a user who has given up.
+// closed connection for a user that has given up.
 func sends(ctx context.Context, namespace, pod string, times int, what request) (string, error) {
 	const script = `i=0
 while [ $i -lt $0 ]; do

@@ -55,7 +55,7 @@ func report(t *testing.T) {
 }
 
 // says is a command of kubectl that has to succeed. It is repeated as long as nodes do not know yet which programs
-// serve webhooks: those that are ready, and not those that have just ended.
+// serve webhooks: the ready ones, and not the ones that have just ended.
 func says(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		// The wait does not end a command: kubectl has a timeout of its own, and says then what it has waited for.
@@ -246,7 +246,7 @@ func uninstall(ctx context.Context, t *testing.T, _ *envconf.Config) context.Con
 	return ctx
 }
 
-// nothingLeft waits until a namespace has none of these kinds except those that every namespace has.
+// nothingLeft waits until a namespace has none of these kinds except the objects that every namespace has.
 func nothingLeft(namespace string, kinds ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		every := []string{"configmap/kube-root-ca.crt", "service/kubernetes"}

@@ -19,8 +19,8 @@ import (
 	"packtree.dev/shared/kueue"
 )
 
-// TestHazards shows what Kueue does to pods of a group whose owner does not know it: grove-operator must not do the
-// same.
+// TestHazards shows what Kueue does to pods of a group with an owner that does not know it: grove-operator must not
+// do the same.
 func TestHazards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(4)
@@ -99,7 +99,7 @@ func (w *world) gone(name string) types.StepFunc {
 	}
 }
 
-// removeByHand deletes pods that nobody makes again, and whose finalizers Kueue leaves.
+// removeByHand deletes pods without an owner to make them again, and with finalizers that Kueue leaves.
 func (w *world) removeByHand(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	pods, err := w.Pods(ctx)
 	w.Must(ctx, t, err)

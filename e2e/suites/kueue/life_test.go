@@ -46,7 +46,7 @@ func (w *world) scales(podClique string, replicas int) e2e.StepFunc {
 	return w.Kubectl("scale", "pclq", podClique, fmt.Sprint("--replicas=", replicas))
 }
 
-// hold keeps a pod that is being deleted there, as a dead node does: nobody says that it has ended.
+// hold keeps a pod that is being deleted there, as a dead node does: its end is not reported.
 const hold = "suite.packtree.dev/dead-node"
 
 // dies has the node of the first pod of a clique die, and deletes that pod, which is then not gone.
@@ -64,7 +64,7 @@ func (w *world) dies(podClique string, into **corev1.Pod) e2e.StepFunc {
 	}
 }
 
-// forced has a pod go, as an administrator does who knows that its node is dead.
+// forced deletes a pod by force, as an administrator does when its node is dead.
 func (w *world) forced(pod **corev1.Pod) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Must(ctx, t, cluster.Patch(ctx, *pod, client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,

@@ -14,8 +14,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// autoscaling checks that Kubernetes' own autoscalers follow the load of a PodClique, by CPU; of a scaling group, by a
-// queue; and of another one, whose copies have four pods, by CPU.
+// autoscaling checks that Kubernetes' own autoscalers follow the load of a PodClique, by CPU; of a scaling group, by
+// a queue; and of another one, with copies of four pods, by CPU.
 func autoscaling(w *setWorld) *features.FeatureBuilder {
 	load := serveLoads()
 	runs := func(image string, fronts, queued, busy int) types.StepFunc {

@@ -170,7 +170,7 @@ func (w *world) podsOfServices(name string, services ...string) suite.Look {
 	}
 }
 
-// made are the kinds of which objects are made for a deployment.
+// made are the kinds of the objects that are made for a deployment.
 var made = append([]schema.GroupVersionKind{
 	{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"}, {Version: "v1", Kind: "PersistentVolumeClaim"},
 	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},

@@ -29,7 +29,7 @@ const (
 )
 
 // loads is the source from which autoscalers read the load of pods, instead of metrics-server and an adapter: an API
-// that the API server aggregates, whose numbers the suite sets. The autoscalers themselves are Kubernetes' own.
+// that the API server aggregates, with numbers that the suite sets. The autoscalers themselves are Kubernetes' own.
 type loads struct {
 	server *httptest.Server
 

@@ -23,8 +23,8 @@ const (
 	h100, gb200 = "h100", "gb200"
 )
 
-// segmentWorld is what one story has for itself: besides a namespace and nodes, topologies whose names begin with its
-// own.
+// segmentWorld is what one story has for itself: besides a namespace and nodes, topologies with names that begin with
+// its own.
 type segmentWorld struct{ suite.World }
 
 func newSegmentWorld(operatorDies bool) *segmentWorld {

@@ -17,7 +17,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// statefulSet has a StatefulSet whose pods come again under their names. The pod grouper may be killed.
+// statefulSet has a StatefulSet with pods that come again under their names. The pod grouper may be killed.
 func statefulSet(w *world) *features.FeatureBuilder {
 	w.Operator, w.Shown = podGrouper, "podgroups.scheduling.run.ai,statefulsets"
 	var stood []string

@@ -10,8 +10,7 @@ import (
 // teller makes a story in a world of its own, in which the operator is killed or not.
 type teller func(operatorDies bool) *features.FeatureBuilder
 
-// stories run side by side, the longest first. Those that say so have an operator that is killed half-way, one for each
-// operator.
+// stories run side by side, the longest first. Some say that an operator is killed half-way, one for each operator.
 var stories = []struct {
 	name         string
 	tell         teller

@@ -14,8 +14,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// world is what one story has for itself: besides a namespace and nodes, a ClusterTopology of its name, whose labels
-// only its nodes have, and to which claims of the class of its name are bound.
+// world is what one story has for itself: besides a namespace and nodes, a ClusterTopology of its name. Only its
+// nodes have the labels of this topology, and claims of the class of its name are bound to them.
 type world struct{ suite.World }
 
 func newWorld(operatorDies bool) *world {

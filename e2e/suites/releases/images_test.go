@@ -85,7 +85,7 @@ func TestEveryImageOfTheChartsCanBeBuilt(t *testing.T) {
 	}
 }
 
-// theProgram stands in the place of grove-startup, whose libraries take minutes to compile.
+// theProgram stands in the place of grove-startup, which takes minutes to compile with its libraries.
 const theProgram = `package main
 
 import "packtree.dev/shared/version"

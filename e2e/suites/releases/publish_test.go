@@ -83,7 +83,7 @@ func cloned(t *testing.T) (checkout release.Repository, remote string) {
 	return checkout, remote
 }
 
-// registryHere starts a registry whose certificate the test's programs trust, and returns its host.
+// registryHere starts a registry with a certificate that the test's programs trust, and returns its host.
 func registryHere(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(registry.New(registry.Logger(log.New(t.Output(), "registry: ", 0))))

@@ -13,7 +13,7 @@ import (
 // The services of deployment.yaml in the order of the stored object.
 const decode, frontend, prefill, recorder = 0, 1, 2, 3
 
-// deploymentDrifts changes the objects that dynamo-operator keeps for a deployment, as somebody else.
+// deploymentDrifts changes the objects that dynamo-operator keeps for a deployment, as another user.
 func (w *world) deploymentDrifts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	var steps []step
 	var wanted []string

@@ -19,7 +19,7 @@ import (
 	"packtree.dev/e2e/rights"
 )
 
-// excused are the rights whose use cannot be caused here at will, each with the proof that it is needed.
+// excused are the rights that cannot be used here at will, each with the proof that it is needed.
 var excused = map[string]string{
 	"ClusterRole kai-topology-plugin: patch events.events.k8s.io": "counts an event that happens again while the " +
 		"pod stays as it is to the last byte, as kube-scheduler does",
@@ -149,7 +149,7 @@ func (w *world) looksAway(ctx context.Context, t *testing.T, _ *envconf.Config) 
 }
 
 // hasNoneTooMany waits until every right of the recorded roles was needed, and checks that each excuse is for one of
-// them. Those that are excused may have been needed all the same: nothing here keeps races from being lost.
+// them. Excused rights may have been needed all the same: nothing here keeps races from being lost.
 func (w *world) hasNoneTooMany(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Until(ctx, t, "each right was needed", func(context.Context) (bool, string, error) {
 		err := audited.reads()

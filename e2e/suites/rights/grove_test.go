@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// drifts changes the objects that grove-operator keeps, as somebody else.
+// drifts changes the objects that grove-operator keeps, as another user.
 func (w *world) drifts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	const strange = "app.kubernetes.io/name=strange"
 	return suite.AllOf(
@@ -71,7 +71,7 @@ func (w *world) shares(ctx context.Context, t *testing.T, config *envconf.Config
 	)(ctx, t, config)
 }
 
-// findsNamesTaken is a set whose children's names are taken. It reports one, and the next one when that is free.
+// findsNamesTaken is a set with taken names for its children. It reports one, and the next one when that is free.
 func (w *world) findsNamesTaken(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("taken.yaml")(ctx, t, config)
 	var reported []string

@@ -52,7 +52,7 @@ func (w *world) without(program, verb, resource string, steps ...step) step {
 }
 
 // may waits until the API server grants a program a verb on a resource of some rules, or no more: it hears of changed
-// roles later than whoever has changed them.
+// roles a moment after they have changed.
 func (w *world) may(ctx context.Context, t *testing.T, program, verb, resource string, rules []rbacv1.PolicyRule,
 	granted bool,
 ) {

@@ -81,7 +81,7 @@ func resourceOf(kind schema.GroupVersionKind) string {
 	return resource
 }
 
-// orphan is a pod whose owner does not exist.
+// orphan is a pod with an owner that does not exist.
 func (w *world) orphan(owner schema.GroupVersionKind) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

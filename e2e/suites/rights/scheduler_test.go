@@ -22,7 +22,7 @@ func (w *world) makesRoom(ctx context.Context, t *testing.T, config *envconf.Con
 		"needs-room"))(ctx, t, config)
 }
 
-// takesBack creates pods whose bindings are denied, so that the scheduler undoes its allocations again and again, while
+// takesBack creates pods that may not be bound, so that the scheduler undoes its allocations again and again, while
 // all claims are edited, so that it finds them changed.
 func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("denial.yaml")(ctx, t, config)
@@ -75,13 +75,13 @@ func (w *world) servesZones(ctx context.Context, t *testing.T, _ *envconf.Config
 	return ctx
 }
 
-// installsKueue has Kueue run from now on. Its webhooks refuse pods whose owner does not exist.
+// installsKueue has Kueue run from now on. Its webhooks refuse pods with an owner that does not exist.
 func (w *world) installsKueue(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Must(ctx, t, kueue.Install(ctx, cluster.Machine, kueue.Options{}))
 	return ctx
 }
 
-// readsMetrics reads the scheduler's metrics as a user about whom it has to ask the API server.
+// readsMetrics reads the scheduler's metrics as a user that it has to ask the API server about.
 func (w *world) readsMetrics(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	token := strings.TrimSpace(w.Answer(ctx, t, "create", "token", "default"))
 	address, err := url.Parse(cluster.Machine.Health(scheduler))

@@ -64,8 +64,8 @@ func (w *world) gone(kind string, names ...string) step {
 	return w.Kubectl(append([]string{"delete", "--wait", kind}, names...)...)
 }
 
-// edits changes the objects of some kinds whose names have a prefix again and again until it is stopped, as a busy user
-// or controller does.
+// edits changes the objects of some kinds, with a prefix of their names, again and again until it is stopped, as a
+// busy user or controller does.
 func (w *world) edits(
 	ctx context.Context, t *testing.T, prefix string, kinds ...schema.GroupVersionKind,
 ) (stop func()) {

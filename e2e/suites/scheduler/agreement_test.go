@@ -62,8 +62,8 @@ type agreement struct {
 	// cluster and stream are the files that are simulated.
 	cluster, stream strings.Builder
 	gangs           map[string]*simulated
-	// waited counts those that were not placed when they came, and groups those of several pods that were placed at
-	// last.
+	// waited counts gangs that were not placed when they came, groups counts the ones of several pods that were
+	// placed at last.
 	waited, groups int
 }
 
@@ -230,8 +230,8 @@ func (a *agreement) happens(ctx context.Context, t *testing.T, config *envconf.C
 	return ctx
 }
 
-// differences lists the gangs that are not where they were at a moment of the simulation, and those that wait without a
-// condition that says so.
+// differences lists the gangs that are not where they were at a moment of the simulation, and the gangs that wait
+// without a condition that says so.
 func (a *agreement) differences(ctx context.Context, now float64) (differences []string, err error) {
 	pods, err := a.world.Pods(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestScaledGangFollowsItsBaseGang(t *testing.T) {
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
 }
 
-// gangNamed is a gang of that name, whose PodGroup and pods the test or the operators make.
+// gangNamed is a gang of that name. The test or the operators make its PodGroup and pods.
 func (w *world) gangNamed(name string) *gang {
 	group := &scheduling.PodGroup{}
 	group.Name, group.Namespace = name, w.Name

@@ -110,7 +110,7 @@ func (w *world) logsDebug(program string) bool {
 	return strings.Contains(cluster.LogLines(program, debugLevel, 1), debugLevel)
 }
 
-// system are the kinds that the charts make for a program beside its Deployment, all of which are deleted with the
+// system are the kinds that the charts make for a program beside its Deployment. All of them are deleted with the
 // release.
 var system = []string{
 	"deployments", "services", "serviceaccounts", "configmaps", "roles", "rolebindings", "clusterroles",

@@ -176,7 +176,7 @@ func makeBundle(sources, digest string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// bundled are the packages in the bundle, whose licences have to be included.
+// bundled are the packages in the bundle that need their licences beside them.
 var bundled = []string{"d3-hierarchy", "preact"}
 
 func licencesOf(sources string) (string, error) {

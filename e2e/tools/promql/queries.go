@@ -20,7 +20,7 @@ var language = parser.NewParser(parser.Options{})
 // query is one expression of a chart.
 type query struct {
 	Chart string
-	// Place of the query, for whoever has to fix it.
+	// Place of the query, in messages about it.
 	Place string
 	Text  string
 	// wants are labels that the query shows besides those of the expression.

@@ -15,7 +15,7 @@ type use struct {
 	// Place is the panel, variable or alert.
 	Place  string `json:"place"`
 	Metric string `json:"metric"`
-	// Labels that the metric must have: those that are selected by, grouped by, or shown.
+	// Labels that the metric must have: the ones that are selected by, grouped by, or shown.
 	Labels []string `json:"labels"`
 	// Values by which labels are selected, without a dashboard's variables.
 	Values map[string][]string `json:"values"`

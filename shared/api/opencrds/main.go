@@ -1,7 +1,7 @@
 // Command opencrds makes an API server keep, in the spec of generated CRDs, fields that the schema does not know. It
 // would drop them before admission, and a client that asks for no strictness would not hear of its misspelt field: it
-// is the kind's webhook that turns them down, with their path and what was probably meant. Of kinds whose status other
-// projects write too, the status keeps what these write, and asks no more of a condition than they say.
+// is the kind's webhook that turns them down, with their path and what was probably meant. For kinds with a status
+// that other projects write too, the status keeps what these write, and asks no more of a condition than they say.
 //
 // Usage: opencrds FILE...
 package main
@@ -16,7 +16,7 @@ import (
 
 const keep = "x-kubernetes-preserve-unknown-fields"
 
-// shared are the kinds whose status KAI's own programs write as well.
+// shared are the kinds with a status that KAI's own programs write as well.
 var shared = []string{"PodGroup"}
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// borrowed are the fields whose schema is one of Kubernetes' own types, all the way down.
+// borrowed are the fields with a schema of Kubernetes' own types, all the way down.
 var borrowed = []string{
 	"podSpec", "podTemplate", "extraPodSpec", "metrics", "envs", "env", "livenessProbe", "readinessProbe", "claims",
 	"templateSpec",

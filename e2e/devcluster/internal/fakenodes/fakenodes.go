@@ -1,4 +1,4 @@
-// Package fakenodes makes nodes, whose kubelets KWOK simulates, from Node manifests.
+// Package fakenodes makes nodes from Node manifests. KWOK simulates their kubelets.
 package fakenodes
 
 import (

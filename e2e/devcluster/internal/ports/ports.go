@@ -11,9 +11,9 @@ import (
 // Host is the address on which all programs listen.
 const Host = "127.0.0.1"
 
-// Free ports are looked for below 30000: above 32768 the kernel uses ports for outgoing connections, of which a control
-// plane opens hundreds before its last programs listen. Ports are reserved in blocks by listening on the first port of
-// a block: several clusters may start at once, and the last program listens a minute after the choice.
+// Free ports are looked for below 30000: above 32768 the kernel uses ports for outgoing connections, and a control
+// plane opens hundreds before its last programs listen. Ports are reserved in blocks by listening on the first port
+// of a block: several clusters may start at once, and the last program listens a minute after the choice.
 const (
 	lowest  = 20000
 	highest = 30000

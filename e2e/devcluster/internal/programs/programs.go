@@ -47,7 +47,7 @@ const (
 	ProxyUser             = "front-proxy"
 )
 
-// ServiceRange has the addresses of Services, the first of which is the API server's own.
+// ServiceRange has the addresses of Services. The first is the API server's own.
 const (
 	ServiceRange     = "10.96.0.0/16"
 	APIServerService = "10.96.0.1"
@@ -186,7 +186,7 @@ func (l Layout) ControllerManagerArgs() []string {
 		"--kube-api-burst=1000",
 		// A new node waits for this period, 5s by default.
 		"--node-monitor-period=1s",
-		// A user who tries an autoscaler here does not wait minutes for a scale-in.
+		// A scale-in by an autoscaler must not take minutes here.
 		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--horizontal-pod-autoscaler-downscale-stabilization=10s",
 		// Pods of a Service that become ready one after the other cause one write of its EndpointSlice, not one each.

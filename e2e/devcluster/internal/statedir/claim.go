@@ -17,7 +17,7 @@ const (
 // ErrBusy is returned while another process brings a cluster up or down in the directory.
 var ErrBusy = errors.New("busy")
 
-// Dir is a directory whose lock the calling process holds.
+// Dir is a directory that is locked by the calling process.
 type Dir struct {
 	path string
 	lock *os.File

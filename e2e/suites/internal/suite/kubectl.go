@@ -107,7 +107,7 @@ func (w *World) Reads(wanted, kind, name, path string) types.StepFunc {
 	}
 }
 
-// HasEvent waits until an object has an event with a reason, whose message has these words.
+// HasEvent waits until an object has an event with a reason and these words in its message.
 func (w *World) HasEvent(kind, name, reason string, words ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, name+" has an event "+reason, func(ctx context.Context) (bool, string, error) {

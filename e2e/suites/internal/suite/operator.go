@@ -95,7 +95,7 @@ func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.
 	})
 }
 
-// configurationOf finds the ConfigMap of a program's chart, whose name ends in a hash of its content.
+// configurationOf finds the ConfigMap of a program's chart. Its name ends in a hash of its content.
 func (w *World) configurationOf(ctx context.Context, program string) (*corev1.ConfigMap, error) {
 	var all corev1.ConfigMapList
 	if err := w.Cluster.List(ctx, &all, client.InNamespace("packtree-system"),

@@ -149,7 +149,7 @@ func (w *World) Kept(ctx context.Context, t *testing.T, _ *envconf.Config) conte
 	return ctx
 }
 
-// Created checks how many pods of an image ever existed. The witness may hear of them later than whoever asked the API
+// Created checks how many pods of an image ever existed. The witness may hear of them later than a client of the API
 // server.
 func (w *World) Created(image string, least, most int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {

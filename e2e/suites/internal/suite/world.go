@@ -23,7 +23,7 @@ const WorldLabel = "suite/world"
 type World struct {
 	Cluster *Cluster
 	Name    string
-	// Operator is the program whose log is shown when the story fails.
+	// Operator is the program with the log that is shown when the story fails.
 	Operator string
 	// OperatorDies reports whether that is killed in the middle of the story.
 	OperatorDies bool
@@ -55,9 +55,9 @@ func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node
 	w.Must(ctx, t, err)
 }
 
-// Leave ends a world. A world whose pods are all placed costs nothing until the cluster is taken down, and deleting it
-// would be a sixth of a suite's requests: so it stays. A world with a waiting pod is deleted, because it would take the
-// scheduler's time, and so is every world of repeated tests, which need the room.
+// Leave ends a world. A world with all pods placed costs nothing until the cluster is taken down, and deleting it
+// would be a sixth of a suite's requests: so it stays. A world with a waiting pod is deleted, because it would take
+// the scheduler's time, and so is every world of repeated tests, which need the room.
 func (w *World) Leave(ctx context.Context, t *testing.T, workload client.Object, wide ...client.Object) {
 	t.Helper()
 	pods, err := w.Pods(ctx)

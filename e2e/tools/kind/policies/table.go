@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// cluster has the objects that decide who may talk to whom.
+// cluster has the objects that decide which pods may talk to which.
 type cluster struct {
 	pods       []corev1.Pod
 	namespaces []corev1.Namespace
 	policies   []networkingv1.NetworkPolicy
 }
 
-// table is a script for nft that replaces the table of a node. A pod that a policy selects for a direction has a chain
-// for it. Packets leave the chain if a rule of any such policy allows them; those that reach its end are dropped.
-// Packets from the node itself, such as a kubelet's probes, do not pass these chains.
+// table is a script for nft that replaces the table of a node. A pod that a policy selects for a direction has a
+// chain for it. Packets leave the chain if a rule of any such policy allows them; packets that reach its end are
+// dropped. Packets from the node itself, such as a kubelet's probes, do not pass these chains.
 func table(node string, now cluster) (string, error) {
 	var hook, chains strings.Builder
 	for i := range now.pods {
@@ -97,7 +97,7 @@ func (c cluster) rules(pod *corev1.Pod, direction networkingv1.PolicyType) (lets
 }
 
 // lets adds the conditions of one rule: its peers, if it names any, and its ports, if it names any. Server is the pod
-// whose ports have the names; nil if that is the peer.
+// that has the named ports; nil if that is the peer.
 func (c cluster) lets(
 	lets []string, server *corev1.Pod, namespace, side string, peers []networkingv1.NetworkPolicyPeer,
 	ports []networkingv1.NetworkPolicyPort,

@@ -54,13 +54,13 @@ type DynamoGraphDeploymentList struct {
 // Unknown fields are kept until admission, which refuses them by name: a misspelt constraint that was dropped in
 // silence would be a deployment that is in silence not packed.
 type DynamoGraphDeploymentSpec struct {
-	// Services are the parts of the deployment, 1 to 25: a list whose items have a name, or a map by name. Read back,
-	// it is a list; one that was written as a map is sorted by name. Which services there are, and which of them span
-	// several nodes, cannot change after creation. Names are unique without regard to case, since what is made for a
-	// service bears its name in lower case.
+	// Services are the parts of the deployment, 1 to 25: a list of items with a name, or a map by name. Read back, it
+	// is a list; one that was written as a map is sorted by name. The services, and which of them span several nodes,
+	// cannot change after creation. Names are unique without regard to case, since what is made for a service bears
+	// its name in lower case.
 	//
-	// A schema has one type only, so this field has none here; admission checks each service, strictly and down to its
-	// pods, and says where something is wrong.
+	// A schema has one type only, so this field has none here; admission checks each service, strictly and down to
+	// its pods, and says where something is wrong.
 	// +required
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -111,7 +111,7 @@ type DynamoGraphDeploymentSpec struct {
 	// ProviderOverride changes the PodCliqueSet. See v1beta1.
 	// +optional
 	ProviderOverride *v1beta1.ProviderOverride `json:"providerOverride,omitempty"`
-	// Experimental are features of the deployment whose shape may still change. See v1beta1.
+	// Experimental are features of the deployment that may still change. See v1beta1.
 	// +optional
 	Experimental *v1beta1.DeploymentExperimental `json:"experimental,omitempty"`
 }

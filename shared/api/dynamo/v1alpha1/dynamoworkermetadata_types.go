@@ -6,7 +6,7 @@ import (
 )
 
 // DynamoWorkerMetadata is what a pod of a deployment says of itself, so that others find it: its endpoints and the
-// model that it serves. Dynamo's runtime in the pod writes it and reads those of the others; nobody else has to.
+// model that it serves. Dynamo's runtime in the pod writes it and reads the ones of other pods.
 //
 // +genclient
 // +kubebuilder:object:root=true

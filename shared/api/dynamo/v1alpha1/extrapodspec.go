@@ -7,7 +7,7 @@ import (
 )
 
 // MarshalJSON leaves out what a pod spec must have but an extra one need not: its containers, and the name and
-// resources of the main container. Without it a service would read back with fields that nobody wrote.
+// resources of the main container. Without it a service would read back with fields that its user did not write.
 func (e ExtraPodSpec) MarshalJSON() ([]byte, error) {
 	fields := map[string]any{}
 	if e.PodSpec != nil {

@@ -43,7 +43,7 @@ type ServiceSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Envs []corev1.EnvVar `json:"envs,omitempty"`
-	// EnvFromSecret is a Secret all of whose keys become environment variables of the main container.
+	// EnvFromSecret is a Secret. All of its keys become environment variables of the main container.
 	// +optional
 	EnvFromSecret *string `json:"envFromSecret,omitempty"`
 	// Labels are added to the pods.
@@ -71,7 +71,7 @@ type ServiceSpec struct {
 	// ReadinessProbe of the main container. Defaults to that of the component type.
 	// +optional
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
-	// ScalingAdapter, if enabled, leaves the number of replicas to whoever scales the service: replicas is then the
+	// ScalingAdapter, if enabled, leaves the number of replicas to an autoscaler or to a user: replicas is then the
 	// number to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
@@ -137,7 +137,7 @@ type ServiceSpec struct {
 	// ProviderOverride changes what the service becomes in Grove. See v1beta1.
 	// +optional
 	ProviderOverride *v1beta1.ProviderOverride `json:"providerOverride,omitempty"`
-	// Experimental are features of the service whose shape may still change. See v1beta1.
+	// Experimental are features of the service that may still change. See v1beta1.
 	// +optional
 	Experimental *v1beta1.ComponentExperimental `json:"experimental,omitempty"`
 	// LPX is accepted and has no effect; admission warns.
@@ -154,7 +154,7 @@ type FrontendSidecar struct {
 	// +optional
 	// +listType=atomic
 	Args []string `json:"args,omitempty"`
-	// EnvFromSecret is a Secret all of whose keys become environment variables of the container.
+	// EnvFromSecret is a Secret. All of its keys become environment variables of the container.
 	// +optional
 	EnvFromSecret *string `json:"envFromSecret,omitempty"`
 	// Envs are environment variables of the container.
@@ -210,7 +210,7 @@ type ExtraPodMetadata struct {
 
 // ExtraPodSpec is a pod spec and, apart from its containers, the one container that does the service's work.
 type ExtraPodSpec struct {
-	// The fields of a pod spec. Containers are those that run beside the main container; there need not be any.
+	// The fields of a pod spec. Containers are additional ones, beside the main container; there need not be any.
 	// +optional
 	*corev1.PodSpec `json:",inline"`
 	// MainContainer is the service's workload container. Its name is always main.
@@ -243,7 +243,7 @@ type SharedMemory struct {
 	Size *resource.Quantity `json:"size,omitempty"`
 }
 
-// ScalingAdapter marks a service whose replicas are scaled from outside.
+// ScalingAdapter marks a service that is scaled from outside.
 type ScalingAdapter struct {
 	// Enabled says that they are. Defaults to false.
 	// +optional

@@ -67,7 +67,7 @@ type ServiceReplicaStatus struct {
 	// ReadyReplicas are the replicas that are ready to serve.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// ScheduledReplicas are the replicas whose pods have nodes.
+	// ScheduledReplicas are the replicas that have nodes for their pods.
 	// +optional
 	ScheduledReplicas int32 `json:"scheduledReplicas"`
 	// UpdatedReplicas are the replicas that run the newest template.
@@ -83,7 +83,7 @@ type RestartStatus struct {
 	// Phase is Restarting until every service is ready again, then Completed.
 	// +optional
 	Phase RestartPhase `json:"phase,omitempty"`
-	// Restarted names the services whose restart was begun, in the order in which that happened.
+	// Restarted names the services with a restart that was begun, in the order in which that happened.
 	// +optional
 	// +listType=atomic
 	Restarted []string `json:"restarted,omitempty"`

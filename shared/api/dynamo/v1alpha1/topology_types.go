@@ -32,8 +32,9 @@ type SpecTopologyConstraint struct {
 	// Unset means no hard constraint.
 	// +optional
 	PackDomain TopologyDomain `json:"packDomain,omitempty"`
-	// PreferredDomain is the domain of which the pods use as few as possible. Pods are placed farther apart, though
-	// never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no preference.
+	// PreferredDomain is the domain to share: the pods use as few such domains as possible. Pods are placed farther
+	// apart, though never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no
+	// preference.
 	// +optional
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
@@ -47,8 +48,9 @@ type TopologyConstraint struct {
 	// may not be broader than the deployment's packDomain. Unset means no hard constraint.
 	// +optional
 	PackDomain TopologyDomain `json:"packDomain,omitempty"`
-	// PreferredDomain is the domain of which the pods use as few as possible. Pods are placed farther apart, though
-	// never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no preference.
+	// PreferredDomain is the domain to share: the pods use as few such domains as possible. Pods are placed farther
+	// apart, though never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no
+	// preference.
 	// +optional
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }

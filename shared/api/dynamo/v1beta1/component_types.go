@@ -43,7 +43,7 @@ type ComponentSpec struct {
 	// volume.
 	// +optional
 	SharedMemorySize *resource.Quantity `json:"sharedMemorySize,omitempty"`
-	// ScalingAdapter, if present, leaves the number of replicas to whoever scales the component: replicas is then the
+	// ScalingAdapter, if present, leaves the number of replicas to an autoscaler or to a user: replicas is then the
 	// number to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
@@ -94,7 +94,7 @@ type ComponentSpec struct {
 	// means none. Immutable.
 	// +optional
 	ProviderOverride *ProviderOverride `json:"providerOverride,omitempty"`
-	// Experimental are features of the component whose shape may still change. Unset means none.
+	// Experimental are features of the component that may still change. Unset means none.
 	// +optional
 	Experimental *ComponentExperimental `json:"experimental,omitempty"`
 	// LPX is accepted and has no effect; admission warns. No pods are scheduled onto LPUs.
@@ -119,5 +119,5 @@ type Multinode struct {
 	Worker *MultinodeRole `json:"worker,omitempty"`
 }
 
-// ScalingAdapter marks a component whose replicas are scaled from outside.
+// ScalingAdapter marks a component that is scaled from outside.
 type ScalingAdapter struct{}

@@ -108,7 +108,7 @@ type DynamoGraphDeploymentSpec struct {
 	// words. Unset means none. Immutable.
 	// +optional
 	ProviderOverride *ProviderOverride `json:"providerOverride,omitempty"`
-	// Experimental are features of the deployment whose shape may still change. Unset means none.
+	// Experimental are features of the deployment that may still change. Unset means none.
 	// +optional
 	Experimental *DeploymentExperimental `json:"experimental,omitempty"`
 }
@@ -118,7 +118,7 @@ type DynamoGraphDeploymentSpec struct {
 // +kubebuilder:validation:Enum=vllm;sglang;trtllm
 type BackendFramework string
 
-// The frameworks whose multinode start-up is known.
+// The frameworks with a known multinode start-up.
 const (
 	BackendFrameworkVLLM   BackendFramework = "vllm"
 	BackendFrameworkSGLang BackendFramework = "sglang"

@@ -55,7 +55,7 @@ const (
 	// AnnotationRestart on a pod is the id of the restart that it was made by.
 	AnnotationRestart = "packtree.dev/restart"
 	// AnnotationRequestedReplicas on what scales a component is the number of replicas that the deployment last asked
-	// of it, so that a later scaling by somebody else can be distinguished from a change of the deployment.
+	// of it, so that a later scaling by another writer can be distinguished from a change of the deployment.
 	AnnotationRequestedReplicas = "packtree.dev/requested-replicas"
 	// AnnotationPodTemplates on a PodCliqueSet notes how the operator that wrote it last makes the pods of each clique,
 	// so that an upgrade of the operator replaces none of them.

@@ -88,7 +88,7 @@ type ProviderOverride struct {
 	Value runtime.RawExtension `json:"value"`
 }
 
-// ComponentExperimental are features of a component whose shape may still change.
+// ComponentExperimental are features of a component that may still change.
 type ComponentExperimental struct {
 	// GPUMemoryService is accepted and has no effect; admission warns. Weights stay in the memory of each engine.
 	// +optional
@@ -121,7 +121,7 @@ type GroveExperimental struct {
 	ForceScalingGroup *bool `json:"forceScalingGroup,omitempty"`
 }
 
-// DeploymentExperimental are features of a deployment whose shape may still change.
+// DeploymentExperimental are features of a deployment that may still change.
 type DeploymentExperimental struct {
 	// KVTransferPolicy gives workers their place in the topology, so that a router can keep transfers of the key-value
 	// cache near. Unset means that they do not get it.
@@ -154,8 +154,8 @@ type ComponentGroup struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// ScalingAdapter, if present, leaves the number of copies to whoever scales the group: replicas is then the number
-	// to start with, and later changes of it have no effect.
+	// ScalingAdapter, if present, leaves the number of copies to an autoscaler or to a user: replicas is then the
+	// number to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
 	// TopologyConstraint packs the pods of each copy. It may not be broader than the deployment's, nor narrower than

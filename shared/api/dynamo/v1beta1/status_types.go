@@ -57,8 +57,8 @@ const (
 	PlacementReported PlacementScoreState = "Reported"
 	// PlacementPartial means that some gangs have a score and others do not.
 	PlacementPartial PlacementScoreState = "Partial"
-	// PlacementUnknown means that no gang has a score: it has no nodes yet or no constraint, or nobody knows how close
-	// together it could have been placed.
+	// PlacementUnknown means that no gang has a score: it has no nodes yet or no constraint, or it is not known how
+	// close together it could have been placed.
 	PlacementUnknown PlacementScoreState = "Unknown"
 )
 
@@ -100,7 +100,7 @@ type ComponentReplicaStatus struct {
 	// AvailableReplicas are the same of a component that is scaled by a PodCliqueScalingGroup.
 	// +optional
 	AvailableReplicas *int32 `json:"availableReplicas,omitempty"`
-	// ScheduledReplicas are the replicas whose pods have nodes.
+	// ScheduledReplicas are the replicas that have nodes for their pods.
 	// +optional
 	ScheduledReplicas int32 `json:"scheduledReplicas"`
 }
@@ -119,7 +119,7 @@ type ServiceReplicaStatus struct {
 	// ReadyReplicas are the replicas that are ready to serve.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
-	// ScheduledReplicas are the replicas whose pods have nodes.
+	// ScheduledReplicas are the replicas that have nodes for their pods.
 	// +optional
 	ScheduledReplicas int32 `json:"scheduledReplicas"`
 	// UpdatedReplicas are the replicas that run the newest template.
@@ -135,7 +135,7 @@ type RestartStatus struct {
 	// Phase is Restarting until every component is ready again, then Completed.
 	// +optional
 	Phase RestartPhase `json:"phase,omitempty"`
-	// Restarted names the components whose restart was begun, in the order in which that happened.
+	// Restarted names the components with a restart that was begun, in the order in which that happened.
 	// +optional
 	// +listType=atomic
 	Restarted []string `json:"restarted,omitempty"`
@@ -170,7 +170,7 @@ const (
 	ReasonServicesNotReady = "ServicesNotReady"
 	// ReasonNotYetObserved means that what was made for the deployment has not been looked at yet.
 	ReasonNotYetObserved = "NotYetObserved"
-	// ReasonNameTaken means that an object that the deployment needs exists and belongs to somebody else.
+	// ReasonNameTaken means that a foreign object has the name of an object that the deployment needs.
 	ReasonNameTaken = "NameTaken"
 	// ReasonRejected means that the cluster refused an object that the deployment needs.
 	ReasonRejected = "Rejected"

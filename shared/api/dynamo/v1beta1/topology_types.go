@@ -35,8 +35,9 @@ type SpecTopologyConstraint struct {
 	// Unset means no hard constraint.
 	// +optional
 	PackDomain TopologyDomain `json:"packDomain,omitempty"`
-	// PreferredDomain is the domain of which the pods use as few as possible. Pods are placed farther apart, though
-	// never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no preference.
+	// PreferredDomain is the domain to share: the pods use as few such domains as possible. Pods are placed farther
+	// apart, though never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no
+	// preference.
 	// +optional
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
@@ -50,8 +51,9 @@ type TopologyConstraint struct {
 	// may not be broader than the deployment's packDomain. Unset means no hard constraint.
 	// +optional
 	PackDomain TopologyDomain `json:"packDomain,omitempty"`
-	// PreferredDomain is the domain of which the pods use as few as possible. Pods are placed farther apart, though
-	// never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no preference.
+	// PreferredDomain is the domain to share: the pods use as few such domains as possible. Pods are placed farther
+	// apart, though never outside packDomain, rather than wait. It may not be broader than packDomain. Unset means no
+	// preference.
 	// +optional
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
@@ -62,7 +64,7 @@ type TopologyConstraint struct {
 // +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even and near must be given"
 // +kubebuilder:validation:XValidation:rule="!has(self.even) || !self.even || has(self.whenUnsatisfiable) && self.whenUnsatisfiable == 'ScheduleAnyway'",fieldPath=".even",message="can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain"
 type TopologySpread struct {
-	// Domain is the level in whose domains replicas are counted.
+	// Domain is the level at which replicas are counted.
 	// +required
 	Domain TopologyDomain `json:"domain"`
 	// MaxPerDomain is how many replicas may stand in one domain; 1 keeps them apart. Unset means: see the other fields.
@@ -87,8 +89,8 @@ type TopologySpread struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Near string `json:"near,omitempty"`
-	// Among names the parts of the deployment, multinode or with `experimental.grove.forceScalingGroup`, whose replicas
-	// are counted together. Required on the deployment unless near is given, and only there.
+	// Among names parts of the deployment, multinode or with `experimental.grove.forceScalingGroup`; the replicas of
+	// all of them are counted together. Required on the deployment unless near is given, and only there.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=25

@@ -56,10 +56,10 @@ type TopologyLevel struct {
 	// +kubebuilder:validation:Enum=region;zone;datacenter;block;rack;host;numa
 	// +required
 	Domain TopologyDomain `json:"domain"`
-	// Key is the node label whose values name the domains of this level, for example topology.kubernetes.io/zone or
+	// Key is the label that names a node's domain at this level, for example topology.kubernetes.io/zone or
 	// kubernetes.io/hostname. For numa it is a name of the level alone, which no node carries: zones are inside of
-	// nodes. Any valid label key is accepted: a name of at most 63 characters behind an optional DNS prefix of at most
-	// 253.
+	// nodes. Any valid label key is accepted: a name of at most 63 characters behind an optional DNS prefix of at
+	// most 253.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
@@ -72,7 +72,8 @@ type ClusterTopologyStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions report whether the topology is Ready, whether the scheduler's Topology follows it, and who holds it.
+	// Conditions report whether the topology is Ready, whether the scheduler's Topology follows it, and what holds
+	// it.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -80,7 +81,7 @@ type ClusterTopologyStatus struct {
 	// InUse is how many PodCliqueSets use this topology, by name or because it is the default.
 	// +optional
 	InUse int32 `json:"inUse"`
-	// Domains lists the domains of the levels, broadest first, for people who read it in a column.
+	// Domains lists the domains of the levels, broadest first, for a column of kubectl.
 	// +optional
 	Domains string `json:"domains,omitempty"`
 	// Levels says for each level of the spec but numa what the labels of the cluster's nodes say about it. It follows
@@ -135,7 +136,7 @@ const (
 
 	// ReasonSchedulerTopologyInSync: the scheduler's Topology has the levels of the spec.
 	ReasonSchedulerTopologyInSync = "InSync"
-	// ReasonSchedulerTopologyForeign: a Topology of that name exists and belongs to somebody else. It is left alone.
+	// ReasonSchedulerTopologyForeign: a Topology of that name exists and has another owner. It is left alone.
 	ReasonSchedulerTopologyForeign = "OwnedByAnother"
 	// ReasonSchedulerTopologyPending: the scheduler's Topology is being created or created anew.
 	ReasonSchedulerTopologyPending = "Pending"
@@ -143,7 +144,7 @@ const (
 	ReasonTopologyUsable = "Usable"
 	// ReasonTopologyInUse: PodCliqueSets use the topology.
 	ReasonTopologyInUse = "InUse"
-	// ReasonTopologyMayBeChosen: the topology is being deleted and nobody uses it, but a PodCliqueSet that was admitted
+	// ReasonTopologyMayBeChosen: the topology is being deleted and is not used, but a PodCliqueSet that was admitted
 	// before may still be stored.
 	ReasonTopologyMayBeChosen = "RequestsPending"
 	// ReasonTopologyNotInUse: no PodCliqueSet uses the topology.

@@ -65,7 +65,7 @@ type TopologyBindingLevel struct {
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9-]*$`
 	// +required
 	Domain TopologyDomain `json:"domain"`
-	// Key is the node label whose values name the domains of this level, as in a ClusterTopology.
+	// Key is the label that names a node's domain at this level, as in a ClusterTopology.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
@@ -81,7 +81,7 @@ type SchedulerTopologyBinding struct {
 	// +required
 	SchedulerName string `json:"schedulerName"`
 	// TopologyReference is the name of the scheduler's topology, for kai-scheduler of a Topology
-	// (topologies.kai.scheduler). Somebody else keeps it; the operator only reports whether it has the labels of the
+	// (topologies.kai.scheduler). The operator does not change it, and only reports whether it has the labels of the
 	// levels, in their order.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -17,7 +17,7 @@ type GangTermination struct {
 	// Message says which minimum was missed.
 	// +required
 	Message string `json:"message"`
-	// Objects are those that are deleted and made anew. It is over when each of them has been replaced.
+	// Objects are deleted and made anew. It is over when each of them has been replaced.
 	// +listType=atomic
 	// +required
 	Objects []TerminatedObject `json:"objects"`

@@ -64,9 +64,9 @@ const (
 
 // Annotations.
 const (
-	// AnnotationDisableProtection is put on a PodCliqueSet by its user: while it is "true", everybody whose role allows
-	// it may change and delete what the operator made of the set, although the operator's authorizer is enabled. The
-	// operator still makes good what differs.
+	// AnnotationDisableProtection is put on a PodCliqueSet by its user: while it is "true", every user with the
+	// rights may change and delete what the operator made of the set, although the operator's authorizer is enabled.
+	// The operator still makes good what differs.
 	AnnotationDisableProtection = "grove.io/disable-managed-resource-protection"
 	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to. On a pod of a
 	// set with constraints it names the topology for which the pod was made: it is to be scheduled under that one
@@ -80,12 +80,12 @@ const (
 	// to date that differ from their new template in images alone: one of the ImageUpdate constants. Unset means
 	// Recreate.
 	AnnotationImageUpdate = "packtree.dev/image-update"
-	// AnnotationFormerContainers is on a pod whose images were changed in place. It has, in JSON and by name, the
+	// AnnotationFormerContainers is on a pod with images that were changed in place. It has, in JSON and by name, the
 	// containers that ran until then, with containerID and image: the pod counts as ready again when its kubelet has
 	// replaced them.
 	AnnotationFormerContainers = "packtree.dev/former-containers"
-	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait
-	// for.
+	// AnnotationHeldForTopology is on a PodGang with pods that keep their gates, and names the part of the topology that
+	// they wait for.
 	AnnotationHeldForTopology = "packtree.dev/held-for-topology"
 	// AnnotationTopologyKept is on a PodGang and names the topology that its PodCliqueSet names, while the gang keeps
 	// another: pods of its replica stand on nodes under that.

@@ -12,8 +12,8 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.spec.replicas`,description="Copies that are wanted"
-// +kubebuilder:printcolumn:name="Scheduled",type=integer,JSONPath=`.status.scheduledReplicas`,description="Copies whose minima stand on nodes"
-// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Copies whose minima are ready"
+// +kubebuilder:printcolumn:name="Scheduled",type=integer,JSONPath=`.status.scheduledReplicas`,description="Copies with their minima on nodes"
+// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Copies with their minima ready"
 // +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,description="Copies that run the current template"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PodCliqueScalingGroup struct {
@@ -22,7 +22,7 @@ type PodCliqueScalingGroup struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is how many copies of which cliques the group has.
+	// Spec is how many copies the group has, and the cliques in each.
 	// +required
 	Spec PodCliqueScalingGroupSpec `json:"spec"`
 	// Status is what the operator observes about the group.
@@ -30,7 +30,7 @@ type PodCliqueScalingGroup struct {
 	Status PodCliqueScalingGroupStatus `json:"status,omitempty"`
 }
 
-// PodCliqueScalingGroupSpec is how many copies of which cliques the group has.
+// PodCliqueScalingGroupSpec is how many copies the group has, and the cliques in each.
 type PodCliqueScalingGroupSpec struct {
 	// Replicas is how many copies of the group there are. 0: none. Unset: 1.
 	// +kubebuilder:default=1

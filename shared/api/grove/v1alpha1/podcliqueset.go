@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodCliqueSet is a whole inference workload: several roles (cliques), some of which scale together (scaling groups),
-// scheduled as gangs and replicated as one.
+// PodCliqueSet is a whole inference workload: several roles (cliques), some in groups that scale together (scaling
+// groups), scheduled as gangs and replicated as one.
 //
 // +genclient
 // +kubebuilder:object:root=true
@@ -90,7 +90,7 @@ const (
 	CliqueStartupTypeAnyOrder CliqueStartupType = "CliqueStartupTypeAnyOrder"
 	// CliqueStartupTypeInOrder starts each clique after the one before it in the template.
 	CliqueStartupTypeInOrder CliqueStartupType = "CliqueStartupTypeInOrder"
-	// CliqueStartupTypeExplicit starts each clique after those that its startsAfter names.
+	// CliqueStartupTypeExplicit starts each clique after the cliques that its startsAfter names.
 	CliqueStartupTypeExplicit CliqueStartupType = "CliqueStartupTypeExplicit"
 )
 
@@ -228,8 +228,8 @@ type PodCliqueScalingGroupConfig struct {
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// MaxUnavailable is how many copies of the group, in each replica of the set that is updated, RollingRecreate may
-	// delete at the same time, as long as minAvailable of them stay available. With maxSurge, of which 0 needs at least
-	// 1, it does not count. Unset: 1. Grove does not have this field.
+	// delete at the same time, as long as minAvailable of them stay available. With maxSurge it does not count;
+	// without, it is at least 1. Unset: 1. Grove does not have this field.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional

@@ -38,15 +38,15 @@ type PodCliqueSetStatus struct {
 	// +optional
 	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
 
-	// The operator writes the list as a whole: owned field by field, the record of who owns what would be larger, in a
+	// The operator writes the list as a whole: owned field by field, the record of the owners would be larger, in a
 	// set of a thousand gangs, than an object may be.
 
-	// PodGangStatuses says how gangs of the set are doing, at most 100 of them: those that failed, wait or start first,
-	// then those with pods that have no node, then those with the lowest placement scores, each by name.
+	// PodGangStatuses says how gangs of the set are doing, at most 100 of them: gangs that failed, wait or start
+	// first, then gangs with pods that have no node, then the ones with the lowest placement scores, each by name.
 	// +listType=atomic
 	// +optional
 	PodGangStatuses []PodGangStatus `json:"podGangStatuses,omitempty"`
-	// PodGangs counts all gangs of the set. Unset: nobody has counted them.
+	// PodGangs counts all gangs of the set. Unset: not counted yet.
 	// +optional
 	PodGangs *PodGangCounts `json:"podGangs,omitempty"`
 	// CurrentGenerationHash is a hash of the parts of the template that a pod is made from. It changes when pods have

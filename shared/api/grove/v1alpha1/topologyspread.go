@@ -11,7 +11,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even and near must be given"
 // +kubebuilder:validation:XValidation:rule="!has(self.even) || !self.even || has(self.whenUnsatisfiable) && self.whenUnsatisfiable == 'ScheduleAnyway'",fieldPath=".even",message="can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain"
 type TopologySpread struct {
-	// Domain is the level in whose domains items are counted.
+	// Domain is the level at which items are counted.
 	// +required
 	Domain TopologyDomain `json:"domain"`
 	// MaxPerDomain is how many items may stand in one domain; 1 keeps them apart. Unset: see the other fields.
@@ -36,7 +36,7 @@ type TopologySpread struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Near string `json:"near,omitempty"`
-	// Among names scaling groups and standalone cliques of the template, whose copies are the items, all of them
+	// Among names scaling groups and standalone cliques of the template. Their copies are the items, all of them
 	// together, in each replica of the set by itself. A clique with more pods than one has no copies: it needs a
 	// scaling group. Only on the set. Unset: the items are replicas of the set.
 	// +kubebuilder:validation:MaxItems=128

@@ -33,11 +33,11 @@ type OperatorConfiguration struct {
 	// TopologyAwareScheduling describes the network of the cluster.
 	// +optional
 	TopologyAwareScheduling TopologyAwareSchedulingConfiguration `json:"topologyAwareScheduling,omitempty"`
-	// DefaultSchedulerName is the scheduler of pods whose podSpec names none. Unset: kai-scheduler. Empty: the cluster
-	// decides.
+	// DefaultSchedulerName is the scheduler of pods without one in their podSpec. Unset: kai-scheduler. Empty: the
+	// cluster decides.
 	// +optional
 	DefaultSchedulerName *string `json:"defaultSchedulerName,omitempty"`
-	// StartupOrder describes the init container by which pods wait for those that they start after.
+	// StartupOrder describes the init container with which pods wait for the pods that they start after.
 	// +optional
 	StartupOrder StartupOrderConfiguration `json:"startupOrder,omitempty"`
 	// Authorizer protects what the operator manages against changes by others.
@@ -45,8 +45,8 @@ type OperatorConfiguration struct {
 	Authorizer AuthorizerConfiguration `json:"authorizer,omitempty"`
 }
 
-// StartupOrderConfiguration describes the init container by which pods wait for those that they start after. Pods that
-// are there already keep theirs.
+// StartupOrderConfiguration describes the init container with which pods wait for the pods that they start after.
+// Existing pods keep theirs.
 type StartupOrderConfiguration struct {
 	// Image has grove-startup as its entry point. Unset: packtree/grove-startup of the operator's release.
 	// +optional
@@ -208,7 +208,7 @@ type TopologyLevel struct {
 	// Domain is what the level means: region, zone, datacenter, block, rack, host or numa.
 	// +required
 	Domain string `json:"domain"`
-	// Key is the node label whose values name the domains of this level.
+	// Key is the label that names a node's domain at this level.
 	// +required
 	Key string `json:"key"`
 }

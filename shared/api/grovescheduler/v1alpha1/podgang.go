@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGang is a gang: groups of pods whose minima are scheduled together or not at all, and how close together they
-// must stand. Levels are node label keys here; the domains of the user's manifest have been translated.
+// PodGang is a gang: groups of pods with minima that are scheduled together or not at all, and how close together
+// they must stand. Levels are node label keys here; the domains of the user's manifest have been translated.
 //
 // +genclient
 // +kubebuilder:object:root=true
@@ -90,11 +90,11 @@ type TopologyConstraint struct {
 
 // TopologyPackConstraint gives levels, as keys of labels on nodes.
 type TopologyPackConstraint struct {
-	// Required is the level of which the pods must share one domain; they wait while none has room. Unset: none.
+	// Required is the level at which the pods must share one domain; they wait while none has room. Unset: none.
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Required *string `json:"required,omitempty"`
-	// Preferred is the level of which the pods use as few domains as possible, never leaving the required one. Unset:
+	// Preferred is the level at which the pods use as few domains as possible, never leaving the required one. Unset:
 	// none.
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
@@ -137,7 +137,7 @@ type PodGangStatus struct {
 	// +optional
 	Phase PodGangPhase `json:"phase,omitempty"`
 	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget, which the Grove operator writes.
-	// Scheduled is written by the pod grouper, which repeats the scheduler's message; if nobody else writes it, the
+	// Scheduled is written by the pod grouper, which repeats the scheduler's message; without a pod grouper, the
 	// operator reports whether the pods have nodes.
 	// +listType=map
 	// +listMapKey=type

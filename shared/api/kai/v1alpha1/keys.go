@@ -25,7 +25,7 @@ const (
 // Annotations on the top owner of pods, or on a replica template where a workload has several, from which the pod
 // grouper makes a topology constraint.
 const (
-	// AnnotationTopology names the Topology whose levels the two placement annotations mean.
+	// AnnotationTopology names the Topology that has the levels of the two placement annotations.
 	AnnotationTopology = "kai.scheduler/topology"
 	// AnnotationTopologyRequired is the level, a node label key of the Topology, that all pods must share.
 	AnnotationTopologyRequired = "kai.scheduler/topology-required-placement"

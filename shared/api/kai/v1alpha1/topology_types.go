@@ -28,8 +28,8 @@ type Topology struct {
 type TopologySpec struct {
 	// levels are the levels of the hierarchy, broadest first, each named by the node label that distinguishes its
 	// domains. A label appears once. kubernetes.io/hostname can only be the narrowest level, unless one level inside
-	// the host follows it: a level with alias numa, or whose label has "numa" in its key. Levels cannot be changed:
-	// pods stand where the old levels put them. To change them, delete the Topology and create it anew.
+	// the host follows it: a level with alias numa, or with "numa" in its label's key. Levels cannot be changed: pods
+	// stand where the old levels put them. To change them, delete the Topology and create it anew.
 	//
 	// +required
 	// +listType=atomic
@@ -43,7 +43,7 @@ type TopologySpec struct {
 
 // TopologyLevel is one level of the hierarchy.
 type TopologyLevel struct {
-	// nodeLabel is the key of the node label whose value names a node's domain at this level, for example
+	// nodeLabel is the key of the label that names a node's domain at this level, for example
 	// topology.kubernetes.io/zone.
 	//
 	// +required

@@ -15,11 +15,11 @@ const (
 	// AnnotationSharedTopology is the name of the Topology that the two levels belong to. It must be set if one of them
 	// is.
 	AnnotationSharedTopology = "packtree.dev/shared-topology"
-	// AnnotationSharedRequired is the level, a node label key of the Topology, of which all companions stand in one
+	// AnnotationSharedRequired is the level, a node label key of the Topology, at which all companions stand in one
 	// domain; a gang that has no room there waits. Unset: nothing is required.
 	AnnotationSharedRequired = "packtree.dev/shared-required-level"
-	// AnnotationSharedPreferred is the level, a node label key of the Topology, of which all companions together use as
-	// few domains as possible. Unset: nothing is preferred.
+	// AnnotationSharedPreferred is the level, a node label key of the Topology, at which all companions together use
+	// as few domains as possible. Unset: nothing is preferred.
 	AnnotationSharedPreferred = "packtree.dev/shared-preferred-level"
 )
 
@@ -83,15 +83,15 @@ const (
 	AnnotationTopologyRank = "packtree.dev/topology-rank"
 )
 
-// AnnotationRelations, on a PodGroup and on the workload that it is made from, says how groups, pods and gangs stand to
-// each other: apart, at most so many in a domain, evenly, or near. It is a JSON list, of which package relations of
-// module packtree.dev/shared has the type. Unset: nothing is related. It is not part of the spec, since KAI's PodGroup
-// has no field for it.
+// AnnotationRelations, on a PodGroup and on the workload that it is made from, says how groups, pods and gangs stand
+// to each other: apart, at most so many in a domain, evenly, or near. It is a JSON list; package relations of module
+// packtree.dev/shared has its type. Unset: nothing is related. It is not part of the spec, since KAI's PodGroup has
+// no field for it.
 const AnnotationRelations = "packtree.dev/relations"
 
-// AnnotationNodeLabels, on a pod, names labels of its node with which the scheduler binds the pod, separated by commas:
-// each by its key, or as KEY=NODEKEY where the pod is to have it under another key. The pod gets those that its node
-// has. Unset: none.
+// AnnotationNodeLabels, on a pod, names labels of its node that the scheduler copies to the pod when it binds it,
+// separated by commas: each by its key, or as KEY=NODEKEY where the pod is to have it under another key. A label that
+// the node lacks is left out. Unset: none.
 const AnnotationNodeLabels = "packtree.dev/node-labels"
 
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
@@ -153,15 +153,15 @@ const (
 	// ReasonMoveAhead (True): the pods that the message names will be moved when the time of AnnotationRepairAfter is
 	// over.
 	ReasonMoveAhead = "MoveAhead"
-	// ReasonMoving (True): room for the pods is held elsewhere; those that still stand are evicted, and the pods made
-	// in their place are waited for.
+	// ReasonMoving (True): room for the pods is held elsewhere; the pods that still run are evicted, and the pods
+	// made in their place are waited for.
 	ReasonMoving = "Moving"
 	// ReasonMoveNotAllowed (False): AnnotationRepairMove does not allow the least move that would help, which the
 	// message names.
 	ReasonMoveNotAllowed = "MoveNotAllowed"
 	// ReasonMoveBudget (False): a move would help, but a PodDisruptionBudget does not let so many pods go now.
 	ReasonMoveBudget = "DisruptionBudget"
-	// ReasonMoveUnowned (False): a move would help, but nobody would make one of the pods again.
+	// ReasonMoveUnowned (False): a move would help, but one of the pods has no owner to make it again.
 	ReasonMoveUnowned = "NoOwner"
 	// ReasonMoveTied (False): a move might help, but it is not known whether a claim of one of the pods can be used
 	// elsewhere.
@@ -169,7 +169,7 @@ const (
 	// ReasonNoPlace (False): no place was found for the gang, even if all its pods moved.
 	ReasonNoPlace = "NoPlace"
 	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what
-	// would be right. It is written for every gang of which that is so.
+	// would be right. It is written for every gang with such a mistake.
 	ReasonInvalidPolicy = "InvalidPolicy"
 )
 

@@ -17,8 +17,8 @@ type PodGroupStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// schedulingConditions are the latest observations of the gang in single node pools. The scheduler keeps one, of
-	// the node pool that the PodGroup's label kai.scheduler/node-pool names, from the first time that the gang does not
-	// fit; it keeps none of a gang whose schedulingBackoff says that it is tried for ever.
+	// the node pool that the PodGroup's label kai.scheduler/node-pool names, from the first time that the gang does
+	// not fit; it keeps none for a gang with a schedulingBackoff that tries for ever.
 	//
 	// +optional
 	// +listType=atomic
@@ -43,7 +43,7 @@ type PodGroupStatus struct {
 	Placement *PlacementStatus `json:"placement,omitempty"`
 
 	// seats are the room of pods that left, which is held for their successors: for pods that their owners make in
-	// their place. Nobody of the same or of lower priority gets it meanwhile.
+	// their place. No pod of the same or of lower priority gets it meanwhile.
 	//
 	// +optional
 	// +listType=atomic
@@ -100,7 +100,7 @@ type FewestDomains string
 const (
 	// FewestYes: it is proved that no placement of as many pods would have used fewer.
 	FewestYes FewestDomains = "Yes"
-	// FewestNotProved: nobody has proved it. A placement with fewer may have existed or not.
+	// FewestNotProved: it is not proved. A placement with fewer may have existed or not.
 	FewestNotProved FewestDomains = "NotProved"
 )
 
@@ -140,7 +140,7 @@ type SeatsStatus struct {
 	// +optional
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 
-	// priority is that of the pods: whoever is above it may take the seats.
+	// priority is that of the pods: pods above it may take the seats.
 	//
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
@@ -205,8 +205,8 @@ type PodGroupResourcesStatus struct {
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
 
-	// requested is the sum of the requests of the pods that have a node and of those that wait for one. Pods that a
-	// scheduling gate holds back do not count yet.
+	// requested is the sum of the requests of the pods that have a node and of the pods that wait for one. Pods that
+	// a scheduling gate holds back do not count yet.
 	//
 	// +optional
 	Requested corev1.ResourceList `json:"requested,omitempty"`
@@ -233,8 +233,8 @@ type SubGroupStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	MinMember int32 `json:"minMember"`
 
-	// succeeded is how many pods of the group and of the groups below it have done their work, those whose objects are
-	// gone included, as far as the gang needs them. They count for its minimum when it comes to its end.
+	// succeeded is how many pods of the group and of the groups below it have done their work, including pods without
+	// an object, as far as the gang needs them. They count for its minimum when it comes to its end.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -125,9 +125,9 @@ type PodGroupSpec struct {
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 
 	// stalenessGracePeriod is how long a running gang may stay below its minima before all of it is stopped, as a
-	// duration such as 5m; a negative one means for ever. Stopped are the pods that have a node: whoever owns them
-	// makes new ones, which can start together elsewhere. It counts from the condition Scheduled turning False with
-	// reason BelowMinimum. Unset means the scheduler's default; that of Packtree's scheduler is for ever.
+	// duration such as 5m; a negative one means for ever. Stopped are the pods that have a node: their owners make
+	// new ones, which can start together elsewhere. It counts from the condition Scheduled turning False with reason
+	// BelowMinimum. Unset means the scheduler's default; that of Packtree's scheduler is for ever.
 	//
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -178,7 +178,7 @@ type SubGroup struct {
 // TopologyConstraint says which topology domain the pods of a group share. A topology without a level constrains
 // nothing.
 type TopologyConstraint struct {
-	// topology is the name of the Topology whose levels are meant. It must be set if a level is.
+	// topology is the name of the Topology that has the levels. It must be set if a level is.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
