@@ -37,7 +37,7 @@ func generated(page string) bool {
 
 // guide reports whether a page is for users without knowledge of the project.
 func guide(page string) bool {
-	return strings.HasPrefix(page, "docs/guides/") && page != "docs/guides/README.md" || slices.Contains([]string{
+	return strings.HasPrefix(page, "docs/guides/") || slices.Contains([]string{
 		"README.md", "docs/quick-start.md", "docs/concepts.md", "docs/why-is-my-pod-waiting.md", "docs/install.md",
 		"docs/admin-guide.md", "docs/operations.md", "docs/simulation.md", "docs/kubectl-packtree.md", "docs/view.md",
 		"docs/support-bundle.md", "docs/podcliqueset/updates.md", "docs/podcliqueset/scaling.md",
