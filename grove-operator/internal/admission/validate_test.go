@@ -215,6 +215,10 @@ func TestValidateCreate(t *testing.T) {
 			want: []string{"spec.template.topologyConstraint: " + invalid,
 				"spec.template.cliques[1].topologyConstraint: " + invalid},
 		},
+		"a domain that is none at all": {
+			template: "topologyConstraint: {packDomain: aisle}, cliques: [" + one("a", "") + "]",
+			want:     []string{"spec.template.topologyConstraint: " + invalid},
+		},
 		"hierarchy: one error per violating pair, at the parent": {
 			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: block}") +
 				"," +

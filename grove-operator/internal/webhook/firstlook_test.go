@@ -23,6 +23,17 @@ func written(name, spec string) *unstructured.Unstructured {
 	return object
 }
 
+// bare is a clique of a template with nothing but its name.
+func bare(name string) string {
+	return "{name: " + name + ", spec: {podSpec: {containers: [{name: main, image: x}]}}}"
+}
+
+func template(text string) string {
+	return "{replicas: 1, template: {" + text + "}}"
+}
+
+const ofTheSet = "spec.template.topologyConstraint"
+
 func applied(name, spec string) runtime.ApplyConfiguration {
 	GinkgoHelper()
 	return client.ApplyConfigurationFromUnstructured(written(name, spec))

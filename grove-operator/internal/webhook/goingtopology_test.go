@@ -13,16 +13,16 @@ var _ = Describe("A ClusterTopology", func() {
 		going, staying := useTopology("going", "zone"), useTopology("staying", "zone")
 		Expect(going.Finalizers).To(ConsistOf(grovev1alpha1.FinalizerClusterTopology))
 		using := set(
-			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
+			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + bare("a") + "]}")
 		Expect(c.Create(ctx, using)).To(Succeed())
 		elsewhere := set(
 			"{clusterTopologyName: staying, topologyConstraint: {packDomain: zone}, cliques: [" +
-				clique("a", "") + "]}")
+				bare("a") + "]}")
 		Expect(c.Create(ctx, elsewhere)).To(Succeed())
 		Expect(c.Delete(ctx, going)).To(Succeed())
 
 		late := set(
-			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
+			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + bare("a") + "]}")
 		err := c.Create(ctx, late)
 		Expect(causes(err)).To(ConsistOf("spec.template.clusterTopologyName"))
 		Expect(err).To(MatchError(ContainSubstring("is being deleted")))
