@@ -39,7 +39,8 @@ func constrained(topology, level string) scheduling.PodGroupSpec {
 	}
 }
 
-// allWrong is everything that may be wrong at once, by others than our webhooks let through.
+// allWrong is each way in which a PodGroup may be wrong, by others than our webhooks let through. What may be wrong in
+// its tree has rows in package podgrouptree.
 var allWrong = []wrong{
 	{
 		name: "unknown-topology", spec: constrained("another", rackLevel), pods: twoPods(""),
@@ -48,44 +49,12 @@ var allWrong = []wrong{
 			"no Topology has this name: create it, or name another"},
 	},
 	{
-		name: "unknown-level", spec: constrained(topologyName, "topology/row"), pods: twoPods(""),
-		reason: scheduling.ReasonInvalid,
-		says: []string{"spec.topologyConstraint.requiredTopologyLevel", `"topology/row"`,
-			"its levels are: topology/zone, topology/rack"},
-	},
-	{
-		name: "no-topology", spec: constrained("", rackLevel), pods: twoPods(""), reason: scheduling.ReasonInvalid,
-		says: []string{"spec.topologyConstraint.topology", "a level needs the name of the Topology that it belongs to"},
-	},
-	{
-		name: "cycle", reason: scheduling.ReasonInvalid, pods: twoPods("x"),
-		spec: scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{
-			in("b", scheduling.SubGroup{Name: "a"}), in("a", scheduling.SubGroup{Name: "b"}), leaf("x", 2, nil),
-		}},
-		says: []string{"spec.subGroups[0].parent",
-			"parents make a cycle: a → b → a; one of them needs another parent, or none"},
-	},
-	{
-		name: "unknown-parent", reason: scheduling.ReasonInvalid, pods: twoPods("x"),
-		spec: scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{in("nobody", leaf("x", 2, nil))}},
-		says: []string{"spec.subGroups[0].parent", "no subGroup has this name"},
-	},
-	{
 		name: "two-minima", reason: scheduling.ReasonInvalid, pods: twoPods("x"),
 		spec: scheduling.PodGroupSpec{
 			MinMember: ptr.To[int32](2), MinSubGroup: ptr.To[int32](1),
 			SubGroups: []scheduling.SubGroup{leaf("x", 2, nil)},
 		},
 		says: []string{"spec.minSubGroup", "minMember and minSubGroup exclude each other"},
-	},
-	{
-		name: "too-many-children", reason: scheduling.ReasonInvalid, pods: twoPods("x"),
-		spec: scheduling.PodGroupSpec{MinSubGroup: ptr.To[int32](3), SubGroups: []scheduling.SubGroup{leaf("x", 2, nil)}},
-		says: []string{"spec.minSubGroup", "must not be above the number of groups", "which is 1"},
-	},
-	{
-		name: "no-minimum", reason: scheduling.ReasonInvalid, pods: twoPods(""),
-		says: []string{"spec.minMember", "a group of pods must say how many of them it needs"},
 	},
 	{
 		name: "unknown-leaf", reason: scheduling.ReasonIncomplete, pods: twoPods("y"),
