@@ -8,11 +8,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -154,44 +152,6 @@ var _ = Describe("preemption", func() {
 			Eventually(leaving(namespace, gangOf("dear"))).ShouldNot(BeEmpty(), "the rival takes what is left to be taken")
 		})
 
-		It("takes pods above the minimum rather than a gang", func() {
-			givenRack("z1", "r1", 2, 4)
-			givenGang(namespace, "elastic", low, 4, 2)
-			eventuallyBound(namespace, gangOf("elastic"), 4)
-			givenGang(namespace, "rigid", low, 4, 4)
-			eventuallyBound(namespace, gangOf("rigid"), 4)
-			givenGang(namespace, "boss", high, 2, 2)
-			Eventually(leaving(namespace, gangOf("elastic"))).Should(HaveLen(2))
-			Expect(leaving(namespace, gangOf("rigid"))()).To(BeEmpty())
-			terminate(namespace, leaving(namespace, gangOf("elastic"))()...)
-			eventuallyBound(namespace, gangOf("boss"), 2)
-			Expect(leaving(namespace, "")()).To(BeEmpty())
-		})
-
-		It("spares a gang that is not preemptible, and one with a budget if another will do", func() {
-			givenRack("z1", "r1", 1, 2)
-			givenRack("z1", "r2", 1, 2)
-			givenRack("z1", "r3", 1, 2)
-			// The scheduler knows it by the time that all of these stand.
-			_, err := kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
-				ObjectMeta: metav1.ObjectMeta{Name: "budget"},
-				Spec: policyv1.PodDisruptionBudgetSpec{
-					MinAvailable: ptr.To(intstr.FromInt32(2)),
-					Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"gang": "counted"}},
-				},
-			}, metav1.CreateOptions{})
-			Expect(err).NotTo(HaveOccurred())
-			givenGang(namespace, "kept", low, 2, 2)
-			eventuallyBound(namespace, gangOf("kept"), 2)
-			givenGang(namespace, "counted", low, 2, 2)
-			eventuallyBound(namespace, gangOf("counted"), 2)
-			givenGang(namespace, "third", middle, 2, 2)
-			eventuallyBound(namespace, gangOf("third"), 2)
-			patchPodGroup(namespace, "kept", `{"spec":{"preemptibility":"non-preemptible"}}`)
-			givenGang(namespace, "boss", high, 2, 2)
-			Eventually(leaving(namespace, "")).Should(ConsistOf("third-0", "third-1"))
-		})
-
 		It("waits for the preemptionDelay first", func() {
 			givenRack("z1", "r1", 1, 2)
 			givenGang(namespace, "cheap", low, 2, 2)
@@ -224,19 +184,6 @@ var _ = Describe("preemption", func() {
 			eventuallyBound(namespace, gangOf("lone"), 1)
 			create(important(high, pod(namespace, "", "", "another", 1)))
 			Eventually(leaving(namespace, "")).Should(ConsistOf("lone-0"))
-		})
-
-		It("does not let a pod without a gang break a gang above it or one that is not preemptible", func() {
-			givenRack("z1", "r1", 1, 2)
-			givenPodGroup(namespace, "kept",
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), Preemptibility: scheduling.NonPreemptible})
-			create(important(low, pod(namespace, "kept", "", "kept-0", 1)))
-			eventuallyBound(namespace, gangOf("kept"), 1)
-			givenPodGroup(namespace, "mixed", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
-			create(important(low, pod(namespace, "mixed", "", "mixed-0", 1)))
-			eventuallyBound(namespace, gangOf("mixed"), 1)
-			create(important(high, pod(namespace, "", "", "single", 1)))
-			Eventually(leaving(namespace, "")).Should(ConsistOf("mixed-0"))
 		})
 	})
 

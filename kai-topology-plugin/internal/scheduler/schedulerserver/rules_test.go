@@ -48,19 +48,6 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		Expect(found.domains(corev1.LabelHostname)).To(HaveLen(3))
 	})
 
-	It("says which rule cannot be kept", func() {
-		givenRack("z1", "r1", 2, 4)
-		eventuallyClosed("z1-r2-2") // There was such a node.
-		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
-			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: alike("apart", corev1.LabelHostname),
-			}}
-		})
-		Eventually(scheduled(namespace, "apart")).Should(And(withReason(scheduling.ReasonInfeasible),
-			HaveField("Message", ContainSubstring("pod anti-affinity"))))
-		Expect(placementOf(namespace, gangOf("apart"))).To(BeEmpty())
-	})
-
 	It("is put on its nodes in the order that its rules ask for", func() {
 		givenRack("z1", "r1", 1, 2)
 		givenRack("z1", "r2", 2, 2)
@@ -78,23 +65,6 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		leader.Labels["leader"] = "yes"
 		create(leader)
 		Expect(eventuallyBound(namespace, gangOf("led"), 4).domains(rackLevel)).To(Equal([]string{"/r2"}))
-	})
-
-	It("is spread evenly", func() {
-		givenRack("z1", "r1", 4, 8)
-		eventuallyOpen("z1-r1-3")
-		givenGang("even", 8, func(_ int, pod *corev1.Pod) {
-			pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-				MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": "even"}},
-			}}
-		})
-		onEach := map[string]int{}
-		for _, labels := range eventuallyBound(namespace, gangOf("even"), 8) {
-			onEach[labels[corev1.LabelHostname]]++
-		}
-		Expect(onEach).To(HaveLen(4))
-		Expect(onEach).To(HaveEach(2))
 	})
 
 	It("goes where each of its pods gets a device", func() {
