@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"fmt"
-	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -201,62 +200,6 @@ var _ = Describe("A PodCliqueSet", func() {
 		}).Should(HaveKeyWithValue("inf-0", "Running"))
 		conditions := get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions
 		Expect(meta.FindStatusCondition(conditions, "Scheduled").Message).To(Equal("no zone has room for 3 pods"))
-	})
-
-	It("reports when it falls below its minimum, but only if it ever had it", func() {
-		in, _ := running()
-		breached := func(podClique string) func() string {
-			return func() string {
-				conditions := get(in, podClique, &grovev1alpha1.PodClique{}).Status.Conditions
-				condition := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionMinAvailableBreached)
-				return string(condition.Status) + " " + condition.Reason
-			}
-		}
-		Expect(breached("inf-0-sg-0-worker")()).To(Equal("False SufficientReadyPods"))
-		worker := podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-sg-0-worker"})()[0]
-		setReady(&worker, corev1.ConditionFalse)
-		Eventually(breached("inf-0-sg-0-worker")).Should(Equal("True InsufficientReadyPods"))
-		// The other copy of the group still makes up its minimum.
-		Eventually(state(in, "inf")).Should(Equal("1/1/1 PodsNotReady"))
-	})
-
-	It("gives the index of a deleted pod to its replacement", func() {
-		in, _ := running()
-		workers := client.MatchingLabels{"grove.io/podclique": "inf-0-sg-0-worker"}
-		indexes := func() []string {
-			var all []string
-			for _, pod := range podsOf(in, workers)() {
-				all = append(all, pod.Labels[grovev1alpha1.LabelPodIndex]+" "+pod.Spec.Hostname)
-			}
-			slices.Sort(all)
-			return all
-		}
-		want := []string{"0 inf-0-sg-0-worker-0", "1 inf-0-sg-0-worker-1"}
-		Expect(indexes()).To(Equal(want))
-		leaving := podsOf(in, workers)()[0]
-		Expect(c.Delete(ctx, &leaving, client.GracePeriodSeconds(0))).To(Succeed())
-		Eventually(func(g Gomega) {
-			g.Expect(indexes()).To(Equal(want))
-			for _, pod := range podsOf(in, workers)() {
-				g.Expect(pod.UID).NotTo(Equal(leaving.UID))
-			}
-		}).Should(Succeed())
-	})
-
-	It("says when a name is taken by somebody else, and takes nothing over", func() {
-		in := namespace()
-		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "inf-0"}}
-		foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
-		Expect(c.Create(ctx, foreign)).To(Succeed())
-		createSet(in, inference)
-		Eventually(state(in, "inf")).Should(Equal("1/0/1 ReconcileFailed"))
-		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors).To(ConsistOf(
-			And(HaveField("Code", "NameTaken"),
-				HaveField("Description", ContainSubstring("Service inf-0 exists and belongs to no controller")))))
-		Expect(get(in, "inf-0", &corev1.Service{}).Spec.Selector).To(BeEmpty())
-		Expect(c.Delete(ctx, foreign)).To(Succeed())
-		Eventually(state(in, "inf")).Should(Equal("1/0/1 GangsWaiting"))
-		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors).To(BeEmpty())
 	})
 
 	It("goes with everything that has pods", func() {

@@ -142,50 +142,6 @@ var _ = Describe("A changed template", func() {
 		}).Should(BeTrue())
 	})
 
-	It("replaces as many replicas and copies at a time as may be unavailable, and keeps the minimum of the group", func() {
-		in, set := live(grovev1alpha1.RollingRecreate)
-		more := `[{"op":"add","path":"/spec/updateStrategy/maxUnavailable","value":2},
-			{"op":"add","path":"/spec/template/podCliqueScalingGroups/0/maxUnavailable","value":2}]`
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(more)))).To(Succeed())
-		for _, group := range []string{"up-0-g", "up-1-g"} {
-			scaled := get(in, group, &grovev1alpha1.PodCliqueScalingGroup{})
-			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":3}}`))
-			Expect(c.Patch(ctx, scaled, patch)).To(Succeed())
-		}
-		Eventually(func() []string {
-			run(in, ofUp)
-			return podsIn(in)()
-		}).Should(And(HaveLen(16), HaveEach(HaveSuffix("x:1+"))))
-		Eventually(state(in, "up")).Should(Equal("2/2/2 AllReplicasAvailable"))
-		patch := `[{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":"x:2"}]`
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(patch)))).To(Succeed())
-		Eventually(func() []string {
-			end(in, ofUp)
-			return podsIn(in)()
-		}).Should(ConsistOf(
-			"0-a x:1+", "0-a x:1+", "0-g-0-w x:2", "0-g-0-w x:2", "0-g-1-w x:2", "0-g-1-w x:2", "0-g-2-w x:1+",
-			"0-g-2-w x:1+",
-			"1-a x:1+", "1-a x:1+", "1-g-0-w x:2", "1-g-0-w x:2", "1-g-1-w x:2", "1-g-1-w x:2", "1-g-2-w x:1+",
-			"1-g-2-w x:1+"),
-			"one copy of each group stays, which is its minimum")
-		Expect(turn(in)).To(ConsistOf(int32(0), int32(1)))
-		Consistently(podsIn(in)).Should(ContainElements("0-g-2-w x:1+", "1-g-2-w x:1+"))
-		Eventually(func() string {
-			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				"Updating").Message
-		}).Should(ContainSubstring("; also being updated: replica 1"))
-
-		By("those being back")
-		Eventually(func() bool {
-			end(in, ofUp)
-			run(in, ofUp)
-			progress := get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.UpdateProgress
-			return progress != nil && progress.UpdateEndedAt != nil
-		}).Should(BeTrue())
-		Expect(podsIn(in)()).To(And(HaveLen(16), HaveEach(HaveSuffix("+"))))
-		Expect(turn(in)).To(BeEmpty())
-	})
-
 	It("waits with OnDelete for the user to delete pods", func() {
 		in, set := live(grovev1alpha1.OnDelete)
 		edit(set, "x:2")

@@ -219,21 +219,4 @@ var _ = Describe("Gang termination", func() {
 		}
 		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.GangTermination).To(BeNil())
 	})
-
-	It("leaves alone what never was healthy, and everything where the delay is zero", func() {
-		in, set := running()
-		patience(set, 0)
-		breakOne(in, "inf-0-router")
-		breakOne(in, "inf-0-sg-0-worker")
-		breakOne(in, "inf-0-sg-1-worker")
-		young := namespace()
-		patience(createSet(young, inference), time.Second)
-		Eventually(podsOf(young, nil)).Should(HaveLen(6))
-		before, beforeYoung := identities(in), identities(young)
-		Consistently(func() map[string]types.UID { return identities(in) }, "3s").Should(Equal(before))
-		Expect(identities(young)).To(HaveLen(len(beforeYoung)))
-		for name, uid := range beforeYoung {
-			Expect(identities(young)).To(HaveKeyWithValue(name, uid))
-		}
-	})
 })
