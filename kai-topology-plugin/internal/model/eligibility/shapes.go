@@ -115,7 +115,7 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 	if s.zoned(kind) {
 		requests = maps.Clone(requests)
 		requests[ZoneResource(kind.demand)] = 1
-		key += s.avoiding(pod)
+		key += " with " + kind.demand.String() + s.avoiding(pod)
 	}
 	return key, requests, nil
 }
