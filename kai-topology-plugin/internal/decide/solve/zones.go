@@ -204,11 +204,7 @@ func (s *Session) explainZones(answer *Answer) {
 				e.Wanted = pods
 			}
 		}
-		short := slices.IndexFunc(e.Short, func(s packing.Shortage) bool { return eligibility.IsZoneResource(s.Resource) })
-		if short < 0 {
-			continue
-		}
-		if full := s.tooFull(e.Short[short].Resource); full > 0 {
+		if full := s.tooFull(s.short(e)); full > 0 {
 			e.Excluded = append(e.Excluded, packing.Exclusion{Reason: eligibility.ZonesTooFull, Nodes: full})
 			e.Sentence += fmt.Sprintf("; %s excluded by %s", counted(full, "node"), eligibility.ZonesTooFull)
 		}
@@ -218,13 +214,41 @@ func (s *Session) explainZones(answer *Answer) {
 	}
 }
 
-// tooFull counts the nodes whose zones have no room for a demand now.
-func (s *Session) tooFull(resource string) (full int) {
+// short returns the demand that an explanation says is short. If it says that nodes lack something else, it is the
+// demand of the group's first pod, with what the pod asks for besides: some nodes may lack only zones. "" for no demand.
+func (s *Session) short(e *packing.Explanation) (resource string, besides packing.Resources) {
+	for _, short := range e.Short {
+		if eligibility.IsZoneResource(short.Resource) {
+			return short.Resource, nil
+		}
+	}
+	for _, g := range s.request.gangs() {
+		for _, pod := range g.Pending {
+			demand := zones.DemandOf(pod)
+			if demand == nil || s.shared.of[pod] != nil || !gang.Within(g.Tree, e.Group, gang.LeafOf(pod)) {
+				continue
+			}
+			if besides, err := kubeframework.Requests(pod); err == nil {
+				return eligibility.ZoneResource(demand), besides
+			}
+		}
+	}
+	return "", nil
+}
+
+// tooFull counts the nodes whose zones have no room for a demand now, although the nodes have what is asked for besides.
+func (s *Session) tooFull(resource string, besides packing.Resources) (full int) {
 	demand := s.demandOf(resource)
+	if demand == nil {
+		return 0
+	}
 	for _, info := range s.request.Nodes {
 		name := info.Node().Name
-		node := s.request.View.Zones().Node(name)
-		if node.Enforces() && s.Trial.Cluster.Free(name, resource) == 0 && node.Never(demand) == "" {
+		node, lacks := s.request.View.Zones().Node(name), false
+		for other, amount := range besides {
+			lacks = lacks || s.Trial.Cluster.Free(name, other) < amount
+		}
+		if node.Enforces() && !lacks && s.Trial.Cluster.Free(name, resource) == 0 && node.Never(demand) == "" {
 			full++
 		}
 	}

@@ -133,6 +133,12 @@ func TestPodsGoWhereTheirNUMAZonesHaveRoom(t *testing.T) {
 			machines: []machine{single("a", 4, 4).with(3, 3)}, pods: []int{2},
 			says: []string{"1 × 2 example.com/gpu aligned by NUMA zone", "1 node excluded by NUMA zones too full"},
 		},
+		"nowhere, where most nodes lack devices": {
+			machines: []machine{
+				single("a", 4, 4).with(3, 3), of("none", single("b", 1)), of("none", single("c", 1)), of("none", single("d", 1)),
+			},
+			pods: []int{2}, says: []string{"1 node excluded by NUMA zones too full"},
+		},
 		"a report that is never renewed is not believed": {
 			machines: []machine{single("a", 4, 4).with(3)}, pods: []int{3, 3}, minimum: 1,
 			want: map[string]string{"g-0": "a"}, says: []string{"1 pod beyond the minimum waits"},
