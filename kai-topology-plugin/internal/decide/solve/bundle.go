@@ -49,6 +49,8 @@ func (r Request) zonings() []zoning {
 // shared is what pods of a request are to come from one NUMA zone.
 type shared struct {
 	bundles []*bundle
+	// groups are those with a bundle.
+	groups map[*podgrouptree.Group]bool
 	// of has the bundle of each pending pod of a group that is to have one zone, whether or not it is one of its pods.
 	of map[*corev1.Pod]*bundle
 	// pins is what a pending pod asks of the zone into which it has to go, since other pods of its group stand there.
@@ -90,6 +92,7 @@ func (z zoning) outermost(group *podgrouptree.Group, visit func(*podgrouptree.Gr
 func (s *shared) add(r Request, g *gang.Gang, group *podgrouptree.Group, way zoning) {
 	if s.of == nil {
 		s.of, s.pins = map[*corev1.Pod]*bundle{}, map[*corev1.Pod]*zones.Demand{}
+		s.groups = map[*podgrouptree.Group]bool{}
 	}
 	within := func(pod *corev1.Pod) bool { return gang.Within(g.Tree, group.Name, gang.LeafOf(pod)) }
 	standing := slices.DeleteFunc(slices.Clone(g.Standing), func(pod *corev1.Pod) bool { return !within(pod) })
@@ -117,6 +120,7 @@ func (s *shared) add(r Request, g *gang.Gang, group *podgrouptree.Group, way zon
 	if len(next.pods) > 0 {
 		next.demand = zones.InOneZone(next.pods...)
 		s.bundles, s.pods = append(s.bundles, next), s.pods+len(next.pods)
+		s.groups[group] = true
 	}
 }
 
@@ -150,9 +154,7 @@ func (r Request) zoneOf(standing []*corev1.Pod) (zone string) {
 }
 
 // bundled reports whether all pods of a group that are placed are one bundle. A nil shared has none.
-func (s *shared) bundled(group *podgrouptree.Group) bool {
-	return s != nil && slices.ContainsFunc(s.bundles, func(b *bundle) bool { return b.group == group })
-}
+func (s *shared) bundled(group *podgrouptree.Group) bool { return s != nil && s.groups[group] }
 
 // demands are what the pods of a request ask of zones, each once.
 func (s *shared) demands(r Request) []*zones.Demand {
