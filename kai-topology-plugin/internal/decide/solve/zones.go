@@ -215,7 +215,8 @@ func (s *Session) explainZones(answer *Answer) {
 }
 
 // short returns the demand that an explanation says is short. If it says that nodes lack something else, it is the
-// demand of the group's first pod, with what the pod asks for besides: some nodes may lack only zones. "" for no demand.
+// demand of the group's first pod, with what the pod asks for besides: some nodes may lack only zones. Without a demand
+// it is empty.
 func (s *Session) short(e *packing.Explanation) (resource string, besides packing.Resources) {
 	for _, short := range e.Short {
 		if eligibility.IsZoneResource(short.Resource) {
@@ -236,7 +237,7 @@ func (s *Session) short(e *packing.Explanation) (resource string, besides packin
 	return "", nil
 }
 
-// tooFull counts the nodes whose zones have no room for a demand now, although the nodes have what is asked for besides.
+// tooFull counts the nodes whose zones have no room for a demand now, although they have what is asked for besides.
 func (s *Session) tooFull(resource string, besides packing.Resources) (full int) {
 	demand := s.demandOf(resource)
 	if demand == nil {

@@ -60,13 +60,12 @@ func RejectedByZone(pod *corev1.Pod) bool {
 // UsageOn is what is free in the zones of a node, given the pods on it and others that will stand there; nil if its
 // kubelet takes pods whatever their zones.
 func UsageOn(catalogue *zones.Catalogue, info fwk.NodeInfo, others ...*corev1.Pod) *zones.Usage {
-	node := catalogue.Node(info.Node().Name)
-	if !node.Enforces() {
+	if !catalogue.Node(info.Node().Name).Enforces() {
 		return nil
 	}
 	pods := make([]*corev1.Pod, 0, len(info.GetPods())+len(others))
 	for _, pod := range info.GetPods() {
 		pods = append(pods, pod.GetPod())
 	}
-	return node.Usage(append(pods, others...), catalogue.Held)
+	return catalogue.Usage(info.Node().Name, append(pods, others...))
 }

@@ -7,13 +7,15 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of what a Catalogue remembers: changes, and nodes that owners avoid.
+// Bounds of what a Catalogue remembers: changes, nodes that owners avoid, and pods that have left.
 const (
 	rememberedChanges = 4096
 	rememberedAvoided = 1024
+	rememberedLeft    = 1024
 )
 
 // Catalogue is all that is known of the zones of a cluster's nodes. It is safe for concurrent use; the zero value is
@@ -31,6 +33,10 @@ type Catalogue struct {
 	next    chan struct{}
 	holds   map[types.UID]hold
 	avoided []avoided
+	// left are pods of holds that are on no node any more, the last ones.
+	left []types.UID
+	// outdated are the nodes to which pods came, or that pods left, after their objects were written.
+	outdated map[string]bool
 }
 
 // hold is what a pod holds of a node.
@@ -73,7 +79,7 @@ func (c *Catalogue) With(nodes ...*Node) *Catalogue {
 	with := look(c, func() *Catalogue {
 		return &Catalogue{
 			nodes: maps.Clone(c.nodes), enforcing: c.enforcing, changes: slices.Clone(c.changes), version: c.version,
-			holds: maps.Clone(c.holds), avoided: slices.Clone(c.avoided),
+			holds: maps.Clone(c.holds), avoided: slices.Clone(c.avoided), outdated: maps.Clone(c.outdated),
 		}
 	})
 	if with == nil {
@@ -103,6 +109,7 @@ func (c *Catalogue) changed(name string, before, after *Node) {
 		c.enforcing++
 	}
 	c.version++
+	delete(c.outdated, name)
 	if c.next != nil {
 		close(c.next)
 		c.next = nil
@@ -193,6 +200,33 @@ func (c *Catalogue) Changes(since int) (nodes []string, all bool, now int) {
 	}
 }
 
+// Outdate takes note that a pod came to a node, or left it: what the object shows as available is of before.
+func (c *Catalogue) Outdate(node string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes[node] == nil {
+		return
+	}
+	if c.outdated == nil {
+		c.outdated = map[string]bool{}
+	}
+	c.outdated[node] = true
+}
+
+// Usage counts pods on a node, as Node.Usage does with what the catalogue holds of them. What an outdated object shows
+// of their zones is not believed: as much may be in use as then, but of other pods.
+func (c *Catalogue) Usage(node string, pods []*corev1.Pod) *Usage {
+	n := c.Node(node)
+	if !n.Enforces() {
+		return nil
+	}
+	u := n.count(pods, c.Held)
+	if !look(c, func() bool { return c.outdated[node] }) {
+		u.observe()
+	}
+	return u
+}
+
 // Hold remembers the zones of a pod for as long as it is on the node, which Release ends. A node without a
 // NodeResourceTopology has none to remember.
 func (c *Catalogue) Hold(node string, uid types.UID, held Held) {
@@ -213,6 +247,20 @@ func (c *Catalogue) Release(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.holds, uid)
+}
+
+// Leave is Release for a pod that is gone. Held still knows the last thousand of them: that a pod was rejected may be
+// heard of after it left.
+func (c *Catalogue) Leave(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, held := c.holds[uid]; !held || slices.Contains(c.left, uid) {
+		return
+	}
+	if c.left = append(c.left, uid); len(c.left) > rememberedLeft {
+		delete(c.holds, c.left[0])
+		c.left = slices.Delete(c.left, 0, 1)
+	}
 }
 
 // Held is what Hold remembers of a pod.

@@ -87,3 +87,41 @@ func TestAnAbsentCatalogueKnowsNothing(t *testing.T) {
 		t.Error("it knows something")
 	}
 }
+
+func TestAnOutdatedObjectIsNotBelieved(t *testing.T) {
+	var c zones.Catalogue
+	pods := created(pod("x", "3 gpu"))
+	is := func(when, want string) {
+		t.Helper()
+		held, _ := c.Usage("a", pods).HeldBy(pods[0].UID)
+		if got := held.In(c.Node("a")); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: the pod is in %q, want %s", when, got, want)
+		}
+	}
+	report := func(policy string) { c.Set(node(t, policy, "4 gpu | 4 gpu", "4 gpu | 1 gpu")) }
+	report("single-numa-node pod")
+	is("as it is reported", "node-1")
+	c.Outdate("a")
+	is("a pod has come or left since", "node-0")
+	report("single-numa-node pod")
+	is("an object that says the same is the same", "node-0")
+	report("single-numa-node container")
+	is("another one is of now", "node-1")
+}
+
+func TestZonesOfPodsThatLeft(t *testing.T) {
+	var c zones.Catalogue
+	c.Set(named(t, "a", zones.SingleNUMA, "4 gpu"))
+	for i := range 2000 {
+		uid := types.UID(fmt.Sprint(i))
+		c.Hold("a", uid, in(1, 0, "1 gpu"))
+		c.Leave(uid)
+		c.Leave(uid)
+		c.Leave("unheard of")
+	}
+	_, first := c.Held("0")
+	_, last := c.Held("1999")
+	if first || !last || c.Size() > 1100 {
+		t.Errorf("the first is known: %t, the last: %t; %d entries", first, last, c.Size())
+	}
+}

@@ -47,6 +47,13 @@ func (n *Node) Usage(pods []*corev1.Pod, known func(types.UID) (Held, bool)) *Us
 	if !n.Enforces() {
 		return nil
 	}
+	u := n.count(pods, known)
+	u.observe()
+	return u
+}
+
+// count is Usage without regard to what is available.
+func (n *Node) count(pods []*corev1.Pod, known func(types.UID) (Held, bool)) *Usage {
 	t := n.table()
 	u := &Usage{node: n, table: t, free: slices.Clone(t.allocatable), pods: make(map[types.UID]holding, len(pods))}
 	others := make([]*corev1.Pod, 0, len(pods))
@@ -68,7 +75,6 @@ func (n *Node) Usage(pods []*corev1.Pod, known func(types.UID) (Held, bool)) *Us
 	for _, pod := range others {
 		u.Add(pod.UID, DemandOf(pod), nil)
 	}
-	u.observe()
 	return u
 }
 

@@ -30,6 +30,9 @@ const (
 	MoveGivenUp = "MoveGivenUp"
 	// UnknownSubGroup: a pod names a leaf that its PodGroup does not have.
 	UnknownSubGroup = "UnknownSubGroup"
+	// ZoneMispredicted: the kubelet of a pod's node has rejected the pod for its NUMA zones, or has chosen others than
+	// were predicted.
+	ZoneMispredicted = "ZoneMispredicted"
 )
 
 const (

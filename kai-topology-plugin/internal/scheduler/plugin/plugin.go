@@ -19,7 +19,9 @@
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
 //	preempt.go     a gang that does not fit has others leave, see package preemption; evict.go has them leave
 //	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
-//	zones.go       the NUMA zones of nodes: what agents report, and what kubelets will probably choose
+//	zonewatch.go   the NUMA zones of nodes, as agents report them
+//	zones.go       what is free in zones, and which of them kubelets will probably choose
+//	zonemispredicted.go  a kubelet has chosen otherwise, or rejected the pod
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
@@ -118,6 +120,9 @@ func Factory(leading <-chan struct{}) (
 		}
 		made, err := newPluginAmong(ctx, shared, handle, client, leading)
 		if err != nil {
+			return nil, err
+		}
+		if err := made.watchRejected(shared.zones.failed); err != nil {
 			return nil, err
 		}
 		made.reader.placement = arguments.Placement

@@ -118,12 +118,16 @@ func (p *Plugin) stopInTime(podGroup *scheduling.PodGroup) {
 }
 
 func (p *Plugin) podHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, atFirst bool) {
+			if !atFirst {
+				p.zonesOutdated(nil, object.(*corev1.Pod))
+			}
 			p.placesChanged(nil, object.(*corev1.Pod))
 			p.effects.do(p.gangs.PodChanged(nil, object.(*corev1.Pod), p.clock.Now()))
 		},
 		UpdateFunc: func(before, after any) {
+			p.zonesOutdated(before.(*corev1.Pod), after.(*corev1.Pod))
 			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
 			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
 				p.gangs.RoomGrew()
@@ -132,6 +136,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
+				p.zonesOutdated(pod, nil)
 				p.placesChanged(pod, nil)
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
@@ -144,9 +149,6 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 
 // placesChanged is for a pod that was and is, nil where there was or is none: it has come to a node, or left it.
 func (p *Plugin) placesChanged(before, after *corev1.Pod) {
-	if after == nil {
-		p.lister.Zones.Release(before.UID)
-	}
 	stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
 	if stood != stands || before != nil && before.Spec.NodeName != "" && after == nil {
 		p.mender.clusterChanged()

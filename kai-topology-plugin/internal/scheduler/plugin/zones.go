@@ -2,139 +2,19 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 )
-
-// zoneWatch reads the NUMA zones of nodes, once for all profiles.
-type zoneWatch struct {
-	catalogue zones.Catalogue
-	started   sync.Once
-}
-
-// watch keeps the catalogue in step with the API server. While the kind is not served, the list is tried again at
-// growing intervals, up to half a minute.
-func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kubernetes.Interface) (err error) {
-	w.started.Do(func() {
-		var client dynamic.Interface
-		if client, err = dynamic.NewForConfig(forCustomResources(config)); err != nil {
-			return
-		}
-		informer := dynamicinformer.NewFilteredDynamicInformer(client, zones.Resource, metav1.NamespaceAll, 0,
-			cache.Indexers{}, nil).Informer()
-		err = informer.SetTransform(withoutManagedFields)
-		if err == nil {
-			err = informer.SetWatchErrorHandlerWithContext(reportUnlessUnserved)
-		}
-		if err == nil {
-			_, err = informer.AddEventHandler(w.handler())
-		}
-		var rejected cache.SharedIndexInformer
-		if err == nil {
-			rejected, err = w.rejections(kube)
-		}
-		if err != nil {
-			return
-		}
-		go informer.RunWithContext(ctx)
-		go func() {
-			if w.catalogue.Await(ctx, 0) {
-				rejected.RunWithContext(ctx)
-			}
-		}()
-	})
-	if err != nil {
-		return fmt.Errorf("watching NodeResourceTopologies: %w", err)
-	}
-	return nil
-}
-
-// rejections watches pods that have failed: kube-scheduler's own cache drops them, and does not say why.
-func (w *zoneWatch) rejections(kube kubernetes.Interface) (cache.SharedIndexInformer, error) {
-	failed := fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)).String()
-	pods := coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.FieldSelector = failed })
-	if err := pods.SetTransform(ganglister.MembershipOf); err != nil {
-		return nil, err
-	}
-	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
-		if pod := object.(*corev1.Pod); eligibility.RejectedByZone(pod) {
-			w.avoid(pod)
-		}
-	}})
-	return pods, err
-}
-
-// avoid keeps further pods of a gang or controller off a node whose kubelet has rejected one for its zones, until what
-// is known of these changes.
-func (w *zoneWatch) avoid(pod *corev1.Pod) {
-	if owner := eligibility.ZoneOwner(pod); owner != "" {
-		w.catalogue.Avoid(owner, pod.Spec.NodeName)
-	}
-	metrics.ZoneMispredicted(metrics.Rejected)
-}
-
-func withoutManagedFields(object any) (any, error) {
-	if read, ok := object.(*unstructured.Unstructured); ok {
-		read.SetManagedFields(nil)
-	}
-	return object, nil
-}
-
-// reportUnlessUnserved is for errors of the watch. Most clusters do not have the kind.
-func reportUnlessUnserved(ctx context.Context, reflector *cache.Reflector, err error) {
-	if !apierrors.IsNotFound(err) {
-		cache.DefaultWatchErrorHandler(ctx, reflector, err)
-	}
-}
-
-func (w *zoneWatch) handler() cache.ResourceEventHandler {
-	set := func(object any) {
-		read, ok := object.(*unstructured.Unstructured)
-		if !ok {
-			return
-		}
-		node, err := zones.Read(read)
-		if err != nil {
-			klog.Background().Error(err, "Reading a NodeResourceTopology", "node", read.GetName())
-			w.catalogue.Remove(read.GetName())
-		} else {
-			w.catalogue.Set(node)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, object any) { set(object) },
-		DeleteFunc: func(object any) {
-			if read, ok := objectOf[*unstructured.Unstructured](object); ok {
-				w.catalogue.Remove(read.GetName())
-			}
-		},
-	}
-}
 
 // zoneReports are what agents have reported, by node.
 type zoneReports map[string]zoneReport
@@ -181,17 +61,37 @@ func (p *Plugin) takeReport(catalogue *zones.Catalogue, reports zoneReports, nam
 	if err != nil {
 		return false
 	}
-	now := zoneReport{node, node.Usage(pods, catalogue.Held)}
+	now := zoneReport{node, catalogue.Usage(name, pods)}
 	reports[name] = now
 	for _, pod := range pods {
 		predicted, was := catalogue.Held(pod.UID)
 		observed, known := now.usage.HeldBy(pod.UID)
-		if was && known && !slices.Equal(predicted.In(node), observed.In(node)) {
-			catalogue.Hold(name, pod.UID, observed)
-			metrics.ZoneMispredicted(metrics.OtherZone)
+		if !known {
+			continue
+		}
+		catalogue.Hold(name, pod.UID, observed)
+		if was && !slices.Equal(predicted.In(node), observed.In(node)) {
+			p.mispredicted(pod, metrics.OtherZone,
+				otherZoneNote(pod, zoneNames(predicted.In(node)), zoneNames(observed.In(node))))
 		}
 	}
 	return !node.SameRule(before.node) || now.usage.FreerThan(before.usage)
+}
+
+// zonesOutdated is for a pod that was and is, nil where there was or is none: if it has come to a node or left it, what
+// the agent has reported of the zones there is of before.
+func (p *Plugin) zonesOutdated(before, after *corev1.Pod) {
+	was, is := before != nil && before.Spec.NodeName != "", after != nil && after.Spec.NodeName != ""
+	switch {
+	case was == is || p.lister.Zones.Enforcing() == 0:
+	case is:
+		if zones.DemandOf(after) != nil {
+			p.lister.Zones.Outdate(after.Spec.NodeName)
+		}
+	case zones.DemandOf(before) != nil:
+		p.lister.Zones.Leave(before.UID)
+		p.lister.Zones.Outdate(before.Spec.NodeName)
+	}
 }
 
 // together is how long reports of agents are collected before pods are woken.
@@ -325,4 +225,5 @@ func (p *Plugin) holdZones(state fwk.CycleState, pod *corev1.Pod, name string) {
 	if held, known := usage.HeldBy(pod.UID); known {
 		p.lister.Zones.Hold(name, pod.UID, held)
 	}
+	p.lister.Zones.Outdate(name)
 }

@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,6 +117,11 @@ var _ = Describe("NUMA zones", func() {
 		Eventually(scheduled(namespace, "aligned")).Should(And(withReason(scheduling.ReasonInfeasible),
 			HaveField("Message", ContainSubstring("2 nodes excluded by no NodeResourceTopology"))))
 
+		givenPodGroup(namespace, "early", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		create(pod(namespace, "early", "", "early", 3))
+		eventuallyBound(namespace, gangOf("early"), 1)
+		deletePods(namespace, gangOf("early"))
+
 		By("waking what waits for zones")
 		givenZoneKind()
 		reportZones(second, "best-effort", 4, 4)
@@ -133,6 +139,12 @@ var _ = Describe("NUMA zones", func() {
 		create(pod(namespace, "", "", "late", 3))
 		Eventually(toldWhy(namespace, "late")).Should(ContainSubstring("NUMA zones too full"))
 
+		By("planning no gang there, not even one that is like another before zones were known")
+		givenPodGroup(namespace, "crowded", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		create(pod(namespace, "crowded", "", "crowded", 3))
+		Eventually(scheduled(namespace, "crowded")).Should(And(withReason(scheduling.ReasonInfeasible),
+			HaveField("Message", ContainSubstring("NUMA zones too full"))))
+
 		By("avoiding a node whose kubelet has rejected a pod, until its zones change")
 		givenPodGroup(namespace, "stubborn", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
 		stubborn := func(name string) *corev1.Pod {
@@ -145,11 +157,16 @@ var _ = Describe("NUMA zones", func() {
 		found, err := kube.CoreV1().Pods(namespace).Get(ctx, "rejected", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		found.Status.Phase, found.Status.Reason = corev1.PodFailed, "TopologyAffinityError"
+		found.Status.Message = "Pod was rejected: Resources cannot be allocated with Topology locality"
 		_, err = kube.CoreV1().Pods(namespace).UpdateStatus(ctx, found, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		create(stubborn("next"))
 		Eventually(scheduled(namespace, "stubborn")).Should(HaveField("Message",
 			ContainSubstring("1 node excluded by a kubelet that rejected such a pod for its NUMA zones")))
+		Eventually(func() []eventsv1.Event { return eventsOn(namespace, "PodGroup", "stubborn") }).Should(ContainElement(And(
+			HaveField("Reason", "ZoneMispredicted"),
+			HaveField("Note", And(ContainSubstring("the kubelet of node "+first+" rejected pod rejected"),
+				ContainSubstring("for which NUMA zone node-"), ContainSubstring(found.Status.Message))))))
 		reportZones(first, "single-numa-node", 4, 3)
 		Eventually(func() string { return nodeOf(namespace, "next") }).Should(Equal(first))
 	})

@@ -1,0 +1,114 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+)
+
+// zoneWatch reads the NUMA zones of nodes, once for all profiles.
+type zoneWatch struct {
+	catalogue zones.Catalogue
+	started   sync.Once
+	// failed are the pods that have failed, once agents report zones.
+	failed cache.SharedIndexInformer
+}
+
+// watch keeps the catalogue in step with the API server. While the kind is not served, the list is tried again at
+// growing intervals, up to half a minute.
+func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kubernetes.Interface) (err error) {
+	w.started.Do(func() {
+		var client dynamic.Interface
+		if client, err = dynamic.NewForConfig(forCustomResources(config)); err != nil {
+			return
+		}
+		informer := dynamicinformer.NewFilteredDynamicInformer(client, zones.Resource, metav1.NamespaceAll, 0,
+			cache.Indexers{}, nil).Informer()
+		err = informer.SetTransform(withoutManagedFields)
+		if err == nil {
+			err = informer.SetWatchErrorHandlerWithContext(reportUnlessUnserved)
+		}
+		if err == nil {
+			_, err = informer.AddEventHandler(w.handler())
+		}
+		if err == nil {
+			w.failed, err = rejections(kube)
+		}
+		if err != nil {
+			return
+		}
+		go informer.RunWithContext(ctx)
+		go func() {
+			if w.catalogue.Await(ctx, 0) {
+				w.failed.RunWithContext(ctx)
+			}
+		}()
+	})
+	if err != nil {
+		return fmt.Errorf("watching NodeResourceTopologies: %w", err)
+	}
+	return nil
+}
+
+// rejections watches pods that have failed: kube-scheduler's own cache drops them, and does not say why.
+func rejections(kube kubernetes.Interface) (cache.SharedIndexInformer, error) {
+	failed := fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)).String()
+	pods := coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.FieldSelector = failed })
+	return pods, pods.SetTransform(ganglister.MembershipOf)
+}
+
+func withoutManagedFields(object any) (any, error) {
+	if read, ok := object.(*unstructured.Unstructured); ok {
+		read.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// reportUnlessUnserved is for errors of the watch. Most clusters do not have the kind.
+func reportUnlessUnserved(ctx context.Context, reflector *cache.Reflector, err error) {
+	if !apierrors.IsNotFound(err) {
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}
+}
+
+func (w *zoneWatch) handler() cache.ResourceEventHandler {
+	set := func(object any) {
+		read, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return
+		}
+		node, err := zones.Read(read)
+		if err != nil {
+			klog.Background().Error(err, "Reading a NodeResourceTopology", "node", read.GetName())
+			w.catalogue.Remove(read.GetName())
+		} else {
+			w.catalogue.Set(node)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, object any) { set(object) },
+		DeleteFunc: func(object any) {
+			if read, ok := objectOf[*unstructured.Unstructured](object); ok {
+				w.catalogue.Remove(read.GetName())
+			}
+		},
+	}
+}
