@@ -282,10 +282,18 @@ func (s *State) NodeChanged(name string, node *corev1.Node) (effects Effects) {
 	return effects
 }
 
-// takes reports whether a node is there and repels no such pod.
+// takes reports whether a node is there, repels no such pod, and is not avoided by it.
 func (s *State) takes(name string, pod *corev1.Pod) bool {
 	node := s.nodes[name]
-	return node != nil && !kubeframework.Repels(node, pod)
+	return node != nil && !kubeframework.Repels(node, pod) && (s.avoids == nil || !s.avoids(pod, name))
+}
+
+// NodeAvoided gives up the seats on a node that pods have begun to avoid.
+func (s *State) NodeAvoided(name string) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropSeatsOn(&effects, name)
+	return effects
 }
 
 // dropSeatsOn gives up seats of all gangs on a node that does not take their pods.

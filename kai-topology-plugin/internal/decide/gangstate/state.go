@@ -30,6 +30,9 @@ import (
 type State struct {
 	// ours says which schedulers' pods are placed here.
 	ours func(scheduler string) bool
+	// avoids says which nodes the pods like one may not go to any more, since their kubelets rejected one; nil if there
+	// are none.
+	avoids func(pod *corev1.Pod, node string) bool
 
 	mu    sync.RWMutex
 	gangs map[gang.Key]*record
@@ -166,6 +169,9 @@ func New(ours func(scheduler string) bool) *State {
 		turnedAway: map[types.UID]*corev1.Pod{}, astray: sets.Set[types.UID]{}, expectedLife: expectedLife,
 	}
 }
+
+// SetAvoided has seats given up, and none held, on nodes that the pods like one avoid. It is called before all else.
+func (s *State) SetAvoided(avoids func(pod *corev1.Pod, node string) bool) { s.avoids = avoids }
 
 // SetExpectedLife has room for pods that a gang is expected to have kept for another time than two seconds. It is for
 // tests.

@@ -205,8 +205,12 @@ func TestWhatEndsASeat(t *testing.T) {
 		end  func(*State) Effects
 		want SeatEnd
 	}{
-		"its time":          {func(s *State) Effects { return s.Tick(minute) }, SeatExpired},
-		"its node is gone":  {func(s *State) Effects { return s.nodeGone("n1") }, SeatNodeLost},
+		"its time":         {func(s *State) Effects { return s.Tick(minute) }, SeatExpired},
+		"its node is gone": {func(s *State) Effects { return s.nodeGone("n1") }, SeatNodeLost},
+		"pods like it avoid its node": {func(s *State) Effects {
+			s.SetAvoided(func(_ *corev1.Pod, node string) bool { return node == "n1" })
+			return s.NodeAvoided("n1")
+		}, SeatNodeLost},
 		"a cordon":          {func(s *State) Effects { return s.nodeSeen(cordoned("n1")) }, SeatNodeLost},
 		"a successor there": {func(s *State) Effects { return s.added(ownedPod("c", "n1"), start) }, SeatFilled},
 		"a successor elsewhere": {func(s *State) Effects {

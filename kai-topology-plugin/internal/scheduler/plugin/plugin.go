@@ -48,6 +48,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
@@ -180,6 +181,9 @@ func newPluginAmong(
 	}
 	gangs, view := gangstate.New(all.have), clusterview.New(filters)
 	view.SeeZones(&all.zones.catalogue)
+	gangs.SetAvoided(func(pod *corev1.Pod, node string) bool {
+		return all.zones.catalogue.Avoids(eligibility.ZoneOwner(pod), node)
+	})
 	lister := &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
 		Zones: &all.zones.catalogue, Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,

@@ -23,6 +23,7 @@ func (p *Plugin) watchRejected(failed cache.SharedIndexInformer) error {
 		}
 		if owner := eligibility.ZoneOwner(pod); owner != "" {
 			p.lister.Zones.Avoid(owner, pod.Spec.NodeName)
+			p.effects.do(p.gangs.NodeAvoided(pod.Spec.NodeName))
 		}
 		if !before {
 			p.mispredicted(pod, metrics.Rejected, rejectionNote(pod, p.predictedFor(pod)))
