@@ -124,6 +124,9 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	if err != nil {
 		return err
 	}
+	if err := checkAPI(config.Client.Discovery()); err != nil {
+		return err
+	}
 	scheduler.SchedulingQueue = queue(scheduler.SchedulingQueue)
 	announceFirstPod(scheduler, leading)
 	conditions := gangfailures.NewConditions(config.Client, config.InformerFactory.Core().V1().Pods().Lister())
