@@ -254,7 +254,7 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 		},
 		"no domain at all": {
 			site: site{"": {4}}, root: leaf("x", 1, shape(1), at("rack")), verdict: packing.Infeasible,
-			message: `group "x" needs one domain of level "rack", and no node stands in any`,
+			message: `group "x" needs one domain of level "rack", and no node stands in any; /0 has room but no label zone`,
 		},
 		"pods beyond the minimum": {
 			site: site{"z/a": {2}, "z/b": {1}},

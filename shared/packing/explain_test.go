@@ -60,6 +60,20 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 			site: site{"z/a": {4}}, root: leaf("", 1, deviceAndSlot("a"), packing.Constraint{}),
 			message: "the gang: 0 of 1 pods fit into the cluster, one asking for 1 pod slot, of which no node has any",
 		},
+		"nodes that lack a label of the topology": {
+			site: site{"z/a": {2}, "z": {3, 3, 0, 3, 3}, "": {1}}, root: leaf("", 3, shape(1), at("rack")),
+			message: "the gang needs one rack, and the nearest is z/a: 2 of 3 pods fit, short of 1 device" +
+				"; /0 has room but no label zone; z/0, z/1, z/3 and 1 more have room but no label rack",
+		},
+		"nodes that lack a label narrower than what is needed": {
+			site: site{"z": {1, 1}}, root: leaf("", 3, shape(1), at("zone")),
+			message: "the gang needs one zone, and the nearest is z: 2 of 3 pods fit, short of 1 device",
+		},
+		"no node with the label": {
+			site: site{"z": {9, 9}}, root: packing.Group{Constraint: at("rack"), Children: racks(2)},
+			message: `group "sub-0" needs one domain of level "rack", and no node stands in any` +
+				"; z/0, z/1 have room but no label rack",
+		},
 		"every node excluded": {
 			site: site{"z/a": {4}}, root: leaf("", 2, deviceAndSlot("a", "z/a/0"), at("rack")),
 			message: "the gang needs one rack, and the nearest is z/a: 0 of 2 pods fit; 1 node excluded by taint x",

@@ -177,7 +177,8 @@ func TestWhyAGangWaits(t *testing.T) {
 			blocks + gangOf("minMember: 1, topologyConstraint: {topology: w, requiredTopologyLevel: l/w}") +
 				member("", 1, "", "") +
 				oneLevel("w", "l/w"), []string{
-				`Infeasible: the gang needs one domain of level "l/w", and no node stands in any`,
+				`Infeasible: the gang needs one domain of level "l/w", and no node stands in any` +
+					"; n1, n2 have room but no label l/w",
 			},
 		},
 		"the rack in which it runs is full": {

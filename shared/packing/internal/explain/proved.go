@@ -22,7 +22,7 @@ func (d *report) explainProof() Explanation {
 	}
 	regions := d.Candidates(c.group)
 	if len(regions) == 0 {
-		e.Sentence = d.nowhereSentence(c.group, &e)
+		e.Sentence = d.nowhereSentence(c.group, &e) + d.unlabelled(c.group)
 		return e
 	}
 	at := slices.IndexFunc(regions, func(r problem.Region) bool { return c.within(d.P, r) })
@@ -47,7 +47,7 @@ func (d *report) explainProof() Explanation {
 		missing += d.emptiness(regions[at])
 	}
 	missing += d.related(&c)
-	e.Sentence = d.misfitSentence(c.group, &e, fits, missing+excludedText(&e))
+	e.Sentence = d.misfitSentence(c.group, &e, fits, missing+excludedText(&e)+d.unlabelled(c.group))
 	return e
 }
 
