@@ -10,7 +10,8 @@ LONG_PACKAGES := kai-topology-plugin/internal/scheduler/schedulerserver grove-op
 	grove-operator/internal/faults shared/packing
 # The suite kind needs nodes, which a script makes where it can.
 NODES := $(CURDIR)/e2e/tools/kind/e2e.sh
-SUITES := $(LONG) $(filter-out internal kind $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
+# Another version of Kubernetes is tested by the suites in which its API server and controllers take part.
+SUITES := $(if $(KUBERNETES),wholepath life scheduler rights,$(LONG) $(filter-out internal kind $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/))))
 PROGRAMS := dynamo-operator grove-operator podgrouper kai-topology-plugin devcluster
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -18,11 +19,13 @@ COMMIT ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 DATE ?= $(shell git log -1 --format=%cs 2>/dev/null || echo unknown)
 V := packtree.dev/shared/version
 # kube-scheduler says by which Kubernetes it is, in its log and at /version.
-KUBERNETES := $(shell sed -n 's/^\tk8s.io\/kubernetes \(v[^ ]*\).*/\1/p' kai-topology-plugin/go.mod)
-LDFLAGS := -X $(V).version=$(VERSION) -X $(V).commit=$(COMMIT) -X $(V).date=$(DATE) -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)
+KUBE_SCHEDULER := $(shell sed -n 's/^\tk8s.io\/kubernetes \(v[^ ]*\).*/\1/p' kai-topology-plugin/go.mod)
+LDFLAGS := -X $(V).version=$(VERSION) -X $(V).commit=$(COMMIT) -X $(V).date=$(DATE) -X k8s.io/component-base/version.gitVersion=$(KUBE_SCHEDULER)
 
 export CGO_ENABLED := 0
-export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
+# The version of the control plane that tests run on; that of e2e/tools/go.mod if empty.
+export KUBERNETES
+export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools$(KUBERNETES:%=-%)
 
 # time is a word of bash. What a pipe ends with is what its first program says.
 SHELL := bash
@@ -125,7 +128,7 @@ test-modules: build tools bin/tests ## the tests of every module, or of MODULES,
 	@for m in $(TESTED_TOOLS); do GOWORK=off go -C $$m test $(GO_TEST) ./... || exit 1; done
 
 # Suites test programs and charts, which go does not see: their results are not cached.
-e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once, or as many as cores
+e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS at once, or as many as cores; KUBERNETES=1.35.4: four suites on that version
 	@$(call stories,$(SUITES:%=./e2e/suites/%),$(GO_TEST) -count=1 $(if $(CLUSTERS),-p=$(CLUSTERS)))
 
 e2e-crashes: build tools bin/tests ## the stories of the suite life, each also with an operator that is killed half-way, and every fault of every API call

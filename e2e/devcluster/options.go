@@ -144,7 +144,17 @@ func (o Options) checkPrograms() error {
 	return nil
 }
 
-func (o Options) tool(name string) string  { return filepath.Join(o.Root, "bin", "tools", name) }
+// Tool is the path of a tool in a clone, for the version of Kubernetes that the variable KUBERNETES of the environment
+// has: kube-apiserver in bin/tools-1.35.4 if it has 1.35.4, in bin/tools if it has none.
+func Tool(root, name string) string {
+	directory := "tools"
+	if version := os.Getenv("KUBERNETES"); version != "" {
+		directory += "-" + version
+	}
+	return filepath.Join(root, "bin", directory, name)
+}
+
+func (o Options) tool(name string) string  { return Tool(o.Root, name) }
 func (o Options) chart(name string) string { return filepath.Join(o.Root, "charts", name) }
 
 func (o Options) component(name string) string {

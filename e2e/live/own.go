@@ -84,7 +84,7 @@ func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (st
 		"--kubeconfig=" + o.Machine.Kubeconfig, "--namespace=" + namespace,
 		"--cache-dir=" + filepath.Join(o.Machine.Dir, "kubectl"),
 	}
-	program := filepath.Join(o.Machine.Root(), "bin", "tools", "kubectl")
+	program := devcluster.Tool(o.Machine.Root(), "kubectl")
 	output, err := exec.CommandContext(ctx, program, append(common, args...)...).CombinedOutput()
 	if err != nil {
 		return string(output), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, output)
