@@ -34,8 +34,8 @@ func TestLargeAmountsAreExact(t *testing.T) {
 	}
 }
 
-// Each input of no use is answered by a verdict that names it: a Shape whose
-// eligibility is empty, counts beyond int32, a budget below 0.
+// A bad input is answered by a verdict that names it: a Shape with an empty eligibility, counts beyond int32, a budget
+// below 0.
 func TestBadInputIsNamed(t *testing.T) {
 	excluded, unlisted, elsewhere, grown := shape(1), shape(1), shape(1), site{"z/a": {math.MaxInt32 + 1}}
 	excluded.Key, excluded.Excluded = "excluded", func(string) string { return "a selector" }

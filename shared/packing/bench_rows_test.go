@@ -13,8 +13,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// BenchmarkDecideRows measures the first decision on a gang whose shapes are not
-// known to the cluster, as it comes, and what it allocates.
+// BenchmarkDecideRows measures time and allocations of the first decision on a gang with shapes that the cluster has
+// not seen.
 func BenchmarkDecideRows(b *testing.B) {
 	all := maps.Clone(rows)
 	for name, f := range hostileCases(b) {

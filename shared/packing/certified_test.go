@@ -47,8 +47,7 @@ func TestOnlyWhatIsRefusedWithWordsHasACertificate(t *testing.T) {
 	})
 }
 
-// Which of several rules holds first depends on those that a certificate could do
-// without.
+// The first rule that holds may depend on rules that the certificate can do without.
 func TestACertificateIsThatOfWhatItKeeps(t *testing.T) {
 	c := packing.NewCluster()
 	for name, levels := range map[string][]string{"a": {"zone", "rack"}, "b": {"fabric", "rail"}} {

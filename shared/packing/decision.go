@@ -36,8 +36,7 @@ type Options struct {
 	// Terse leaves out why pods have no node, and what proves that they can have none,
 	// which takes longer than to see it. For what-ifs that only ask whether.
 	Terse bool
-	// Unproved leaves it out where the gang has no place: for who asks again then, in
-	// another way.
+	// Unproved skips the proof where the gang has no place: the caller asks again in another way.
 	Unproved bool
 }
 

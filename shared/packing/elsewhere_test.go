@@ -31,8 +31,8 @@ func twoZones(t *testing.T, ofB int64) *packing.Cluster {
 	return c
 }
 
-// A gang in one zone, whose group prefers a rack, goes to a zone with such a rack, although
-// another zone with room is tighter.
+// The gang needs one zone and its group prefers one rack. It goes to the zone that has such a rack, although another
+// zone with room is tighter.
 func TestALargeClusterIsSearchedForAZoneWithFewerRacks(t *testing.T) {
 	gang := &packing.Gang{Root: packing.Group{Name: "gang",
 		Constraint: packing.Constraint{Topology: "site", Required: "zone"},

@@ -167,8 +167,7 @@ func TestPodsOfManyFiltersLackNothingThatOneOfTheirNodesHas(t *testing.T) {
 	}
 }
 
-// The search may not take a step more than it was given, beside those that it
-// takes to place each pod.
+// The search takes no step beyond its budget, except the steps that place each pod once.
 func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 	for seed := range uint64(40) {
 		c, gang := hardInstance(t, seed, 99)
@@ -185,7 +184,7 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 	t.Error("all were placed at the first attempt")
 }
 
-// Pods beyond the minimum for which nothing was found may have room: nobody says then that there is none.
+// Pods beyond the minimum that the search did not place may fit: the explanation does not say that they don't.
 func TestPodsBeyondTheMinimumThatTheSearchLeftSaySo(t *testing.T) {
 	for seed := range uint64(200) {
 		c, gang := hardInstance(t, seed, 99)
@@ -265,13 +264,13 @@ func TestPodsBeyondTheMinimumAreToldWhichRelationKeepsThemAway(t *testing.T) {
 	}{
 		"near a gang, whose rack is full": {
 			site:     site{"z/a": {2, 1}, "z/b": {2, 2, 2}},
-			relation: packing.Relation{Near: []string{"z/a/0"}, Whose: "gang router"}, pods: 2, asks: 2,
+			relation: packing.Relation{Near: []string{"z/a/0"}, PodsText: "gang router"}, pods: 2, asks: 2,
 			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, ` +
 				`with relation "r", near gang router by rack, short of 1 device (the rest needs 2, 1 free)`,
 		},
 		"near a gang, where there is enough but split": {
 			site:     site{"z/a": {2, 1, 1}, "z/b": {2, 2, 2}},
-			relation: packing.Relation{Near: []string{"z/a/0"}, Whose: "gang router"}, pods: 2, asks: 2,
+			relation: packing.Relation{Near: []string{"z/a/0"}, PodsText: "gang router"}, pods: 2, asks: 2,
 			message: `group "w": 1 pod beyond the minimum waits, since the cluster has no room for more, ` +
 				`with relation "r", near gang router by rack, what is free is split over nodes or domains too small`,
 		},
@@ -306,11 +305,11 @@ func TestPodsBeyondTheMinimumAreToldWhichRelationKeepsThemAway(t *testing.T) {
 	}
 }
 
-// A gang that follows others is told whose pods it must join, and where.
+// The explanation of a gang that follows others names the gangs and the domain to join.
 func TestExplanationsNameTheGangsToJoin(t *testing.T) {
 	two := site{"z1/a": {1, 1}, "z1/b": {1}, "z2/a": {4, 4}}
-	base := packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"z1/a/0"}, Whose: "gang base"}
-	elsewhere := packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"z2/a/0"}, Whose: "gang stray"}
+	base := packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"z1/a/0"}, PodsText: "gang base"}
+	elsewhere := packing.Anchor{Topology: "site", Level: "zone", Nodes: []string{"z2/a/0"}, PodsText: "gang stray"}
 	with := func(root packing.Group, anchors ...packing.Anchor) packing.Group {
 		root.Follow = anchors
 		return root
@@ -376,8 +375,8 @@ func TestAGangGoesBesideOthersWhereItPrefersTo(t *testing.T) {
 	}
 }
 
-// A region may be cut out by domains of two topologies: the sentence speaks of the
-// one whose level it names, whichever of them came first.
+// A region may be cut out by domains of two topologies: the sentence names the domain of the topology that has the
+// level, whichever topology comes first.
 func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 	for _, names := range [][]string{{"a-fabric", "z-site"}, {"z-fabric", "a-site"}} {
 		fabric, site := names[0], names[1]
@@ -394,7 +393,7 @@ func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 		}
 		child := leaf("workers", 5, shape(1), packing.Constraint{Topology: site, Required: "rack"})
 		d := c.Decide(&packing.Gang{Root: packing.Group{
-			Follow:   []packing.Anchor{{Topology: fabric, Level: "rail", Nodes: []string{"node-0"}, Whose: "gang base"}},
+			Follow:   []packing.Anchor{{Topology: fabric, Level: "rail", Nodes: []string{"node-0"}, PodsText: "gang base"}},
 			Children: []packing.Group{child},
 		}}, packing.Options{})
 		want := `the gang must join gang base in rail rail-1, where group "workers" needs one rack, and the nearest is rack-1: 4 of 5 pods fit, short of 1 device`
@@ -433,7 +432,7 @@ func TestExplanationsAreAboutTheMinimum(t *testing.T) {
 func TestExplanationsNameTheDomainsThatTearAGroup(t *testing.T) {
 	follows := leaf("follows", 2, shape(1), packing.Constraint{})
 	follows.MinMember, follows.Follow = 0, []packing.Anchor{{Topology: "site", Level: "rack", Nodes: []string{"z1/a/0"},
-		Whose: "gang base"}}
+		PodsText: "gang base"}}
 	for name, tc := range map[string]struct {
 		beside  packing.Group
 		message string

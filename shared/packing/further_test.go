@@ -7,8 +7,8 @@ import (
 	"packtree.dev/shared/packing/internal/oracle"
 )
 
-// Of seven pods that the gang can do without, four have room. Whoever first refutes that there is room for more has spent the
-// whole budget on it, and places none.
+// Four of the seven optional pods fit. A search that first refutes that more fit spends the whole budget on it and
+// places none.
 func TestFurtherPodsThatAreEasilyFoundAreFound(t *testing.T) {
 	excluded := map[string]map[string]bool{"small": {"node-2": true}, "large": {"node-1": true}}
 	shape := func(key string, requests packing.Resources) packing.Shape {

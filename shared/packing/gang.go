@@ -17,8 +17,8 @@ type (
 	// Constraint keeps the pods of a group together in a Topology: in one domain of the level
 	// Required, and in as few of the level Preferred as possible.
 	Constraint = problem.Constraint
-	// Anchor ties a group to pods of another gang: it goes into the domain of a Level of a
-	// Topology in which the Nodes of those are. Whose names them in explanations.
+	// Anchor ties a group to pods of another gang: the group goes into the domain of Level of Topology that contains
+	// Nodes. Explanations call these pods PodsText.
 	Anchor = problem.Anchor
 	// Pods are pending pods of one Shape, by Names, which come back in assignments.
 	Pods = problem.Pods

@@ -13,7 +13,8 @@ import (
 )
 
 // grounds is a cluster of 20 to 60 nodes, four a rack and five racks a block, with a second topology across, and a gang
-// of some groups, most of which have pods that run. Those that may choose stand in the first block.
+// of several groups. Most groups have running pods; running pods of groups without a constraint stand in the first
+// block.
 type grounds struct {
 	numbers
 	nodes  []packing.Node
@@ -46,7 +47,7 @@ func drawGrounds(t *rapid.T, least, most int) *grounds {
 	return g
 }
 
-// leaf is a group with up to ten pods of one or two GPUs, none of which is needed.
+// leaf is a group of up to ten optional pods that request one or two GPUs.
 func (g *grounds) leaf() packing.Group {
 	leaf := packing.Group{Name: fmt.Sprint("group-", g.groups)}
 	g.groups++

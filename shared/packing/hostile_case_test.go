@@ -132,7 +132,7 @@ func (b *hostileBuilder) node(i int) packing.Node {
 	return n
 }
 
-// less draws an amount of which some may be missing.
+// less draws an amount that falls short of the given one by up to Spread percent.
 func (b *hostileBuilder) less(amount int64) int64 {
 	return amount - b.random.Int64N(amount*int64(b.Spread)/100+1)
 }

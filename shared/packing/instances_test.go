@@ -19,8 +19,8 @@ type uniform struct{ *rand.Rand }
 
 func (u uniform) Int(_ string, low, high int) int { return low + u.IntN(high-low+1) }
 
-// Varied instances have more nodes and more kinds of pods, some of which only their names tell apart, and sometimes
-// nodes that are of no use. An instance that fails is made again by its seed:
+// Varied instances have more nodes and more kinds of pods, sometimes kinds that differ by name only, and sometimes
+// nodes that no pod may use. A failing instance is made again from its seed:
 //
 //	go test ./packing -run TestRandomInstances -instances 1 -seed N
 func TestRandomInstances(t *testing.T) {

@@ -61,8 +61,8 @@ func TestGangsOfManyShapesAreDecided(t *testing.T) {
 	}
 }
 
-// TestPodsThatFitNowhereAreNotSearchedFor: 4,096 further pods in 64 groups, too large for any node, each of
-// which might have been tried in every rack once for each number of them.
+// TestPodsThatFitNowhereAreNotSearchedFor has 4,096 optional pods in 64 groups, too large for any node. A naive search
+// tries each number of them in every rack.
 func TestPodsThatFitNowhereAreNotSearchedFor(t *testing.T) {
 	root := groups(64, func(i int) packing.Group {
 		g := packing.Group{Name: fmt.Sprint("group-", i)}

@@ -31,7 +31,7 @@ func manyMore(s site, racks int) site {
 	return s
 }
 
-// memberCase is a gang some pods of which run, or have neighbours.
+// memberCase is a gang with running pods or neighbours.
 type memberCase struct {
 	site site
 	root packing.Group

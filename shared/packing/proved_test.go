@@ -18,12 +18,12 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 	elastic := leaf("", 4, shape(1), packing.Constraint{})
 	elastic.MinMember = 3
 	follower := leaf("", 4, shape(1), packing.Constraint{})
-	follower.Follow = []packing.Anchor{{Topology: "site", Level: "zone", Nodes: []string{"z/a/0"}, Whose: "gang base"}}
+	follower.Follow = []packing.Anchor{{Topology: "site", Level: "zone", Nodes: []string{"z/a/0"}, PodsText: "gang base"}}
 	tied := leaf("", 3, shape(1), at("rack"))
 	tied.Running, tied.MinMember = []string{"z/a/0"}, 4
 	apart := follower
 	apart.Follow = append(slices.Clone(follower.Follow), packing.Anchor{Topology: "site", Level: "zone",
-		Nodes: []string{"y/a/0"}, Whose: "gang stray"})
+		Nodes: []string{"y/a/0"}, PodsText: "gang stray"})
 	barred := shape(1)
 	barred.Key, barred.Excluded = "barred", deviceAndSlot("", "z/a/0").Excluded
 	one := 1

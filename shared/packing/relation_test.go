@@ -237,7 +237,7 @@ func TestRelationsThatContradictThemselvesAreInvalid(t *testing.T) {
 	}
 }
 
-// An item whose domain is fixed by what runs around it counts there also while the exact search looks at another topology.
+// An item with a domain that running pods fix counts there also while the exact search looks at another topology.
 func TestAFixedItemCountsInTheTopologyOfItsRelation(t *testing.T) {
 	cluster := packing.NewCluster()
 	for topology, levels := range map[string][]string{"site": {"zone", "rack"}, "network": {"fabric"}} {

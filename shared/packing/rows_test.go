@@ -46,7 +46,7 @@ func claim(key string, requests packing.Resources) packing.Shape {
 	return packing.Shape{Key: key, Requests: requests, Excluded: anywhere, Filter: "anywhere"}
 }
 
-// claims makes a leaf whose pods each have a claim of their own.
+// claims makes a leaf in which each pod has its own claim.
 func claims(name string, pods, minimum int, c packing.Constraint) packing.Group {
 	g := packing.Group{Name: name, MinMember: minimum, Constraint: c}
 	for i := range pods {
@@ -57,7 +57,7 @@ func claims(name string, pods, minimum int, c packing.Constraint) packing.Group 
 	return g
 }
 
-// pinned makes a leaf whose pods each may use one node only.
+// pinned makes a leaf in which each pod may use exactly one node.
 func pinned(pods int) packing.Group {
 	g := packing.Group{Name: "pinned", MinMember: pods}
 	for i := range pods {
@@ -253,7 +253,7 @@ func sizes(pods int) packing.Group {
 	return g
 }
 
-// choosy makes a leaf whose pods are each kept off half the nodes, other ones.
+// choosy makes a leaf in which each pod is kept off half of the nodes, each off other ones.
 func choosy(pods int) packing.Group {
 	g := packing.Group{Name: "choosy", MinMember: pods}
 	for i := range pods {

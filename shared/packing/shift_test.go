@@ -9,7 +9,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// matching gives pods a node each of those that they may use, along augmenting paths, and returns how many get one.
+// matching assigns pods to nodes that they may use, one node a pod, along augmenting paths; returns the number of
+// assigned pods.
 func matching(uses [][]int, room []int) int {
 	on := make([][]int, len(room))
 	var place func(pod int, seen map[int]bool) bool
@@ -86,7 +87,7 @@ func TestPinnedPodsArePlacedAsInAMatching(t *testing.T) {
 	})
 }
 
-// A gang that takes nearly all of what its pods may use is found by moving those that came first.
+// A gang that takes nearly all that its pods may use is found by moving pods that were placed first.
 func TestPinnedPodsThatFillTheirNodes(t *testing.T) {
 	const nodes, pods = 600, 570
 	c := farm(t, nodes, packing.Resources{"device": 1})

@@ -148,7 +148,7 @@ func TestRelationsAreNearOrPreferred(t *testing.T) {
 			`group "x": 4 of 5 pods fit into the cluster, short of 1 device, with relation "r", near others by rack`, nil,
 		},
 		"near nobody there is no place": {
-			racks, pods(1), rule(func(r *packing.Relation) { r.Near, r.Whose, r.PerPod = []string{}, "gang b", false }), packing.Infeasible,
+			racks, pods(1), rule(func(r *packing.Relation) { r.Near, r.PodsText, r.PerPod = []string{}, "gang b", false }), packing.Infeasible,
 			`group "x": 0 of 1 pods fit into the cluster, which has no node that they may use, with relation "r", near gang b by rack, which stands in none`, nil,
 		},
 		"near others as far as there is room": {
@@ -278,7 +278,7 @@ func TestTooManyItemsAreRefusedBeforeTheSearch(t *testing.T) {
 	}
 }
 
-// The pods of one group are counted in two topologies, of which the exact search knows one.
+// The pods of one group count in two topologies; the exact search knows one of them.
 func TestPodsAreCountedInTwoTopologies(t *testing.T) {
 	c := packing.NewCluster()
 	for name, levels := range map[string][]string{"site": {"rack"}, "network": {"rail"}} {

@@ -73,7 +73,7 @@ func TestARemovedTopologyIsGone(t *testing.T) {
 	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Invalid || c.PathOf("site", "r0") != nil {
 		t.Errorf("%s, path %v", d.Verdict, c.PathOf("site", "r0"))
 	}
-	// Its place goes to the next one, of which counts must know.
+	// The next topology takes the freed slot, and counts know it.
 	if err := c.SetTopology("power", []string{"rack"}); err != nil {
 		t.Fatal(err)
 	}

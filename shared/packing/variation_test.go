@@ -31,7 +31,7 @@ func draw(seed uint64) variation {
 	}}
 }
 
-// answered is a decision whose proof or placement was checked by the verifier, which knows nothing of the engine.
+// answered is a decision after the verifier, which shares no code with the engine, has checked its proof or placement.
 func answered(t *testing.T, c *packing.Cluster, gang *packing.Gang) packing.Decision {
 	t.Helper()
 	d := c.Decide(gang, packing.Options{})
@@ -71,7 +71,7 @@ func (v variation) cluster(order []int, more int) *packing.Cluster {
 	return c
 }
 
-// shuffled is a gang whose children, kinds and names are in another order.
+// shuffled is the gang with children, kinds and names in another order.
 func shuffled(g packing.Group, random *rand.Rand) packing.Group {
 	g.Children, g.Pending = slices.Clone(g.Children), slices.Clone(g.Pending)
 	for i := range g.Children {

@@ -20,7 +20,7 @@ func spreadRacks(change func(r *certificate.Relation)) *certificate.Input {
 	return in
 }
 
-// What is said of a measure, and a measure that differs in one thing of which it is not said.
+// Each case gives the error about a measure, and a measure that differs in one thing and has no such error.
 func TestAMeasureThatIsNoneIsNamed(t *testing.T) {
 	groups := func(m certificate.Measure, names ...string) certificate.Measure {
 		m.Groups = map[string]int64{}

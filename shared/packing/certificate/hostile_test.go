@@ -35,8 +35,8 @@ func roomy(in *certificate.Input, more ...certificate.Group) *certificate.Input 
 	return in
 }
 
-// nested is so many groups inside each other, each of one zone, of which the last has a pod; beside them is one that
-// needs nothing.
+// nested is a chain of groups inside each other, each in one zone, with a pod in the innermost; beside them is a group
+// that needs nothing.
 func nested(groups int) *certificate.Input {
 	in := roomy(site([]int64{1}))
 	in.Groups = in.Groups[:2]

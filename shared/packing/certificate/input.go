@@ -20,7 +20,7 @@ type Relation struct {
 	Topology, Level string
 	// Max is how many items may stand in a domain that a further one enters, at least 1.
 	Max int
-	// Near, if not nil, are nodes in whose domains items stand, and in no other.
+	// Near, if not nil, restricts items to the domains that contain these nodes.
 	Near   []string
 	PerPod bool
 	// Others are further items, by the nodes of their pods. Nodes that Input.Nodes does
@@ -55,8 +55,7 @@ type Kind struct {
 	Barred []bool
 }
 
-// Group is one group of the tree. A group that is nobody's parent is a leaf and
-// has the pods.
+// Group is one group of the tree. A group without children is a leaf; only leaves have pods.
 type Group struct {
 	// Name is unique in the tree.
 	Name string
@@ -69,8 +68,8 @@ type Group struct {
 	Topology, Required string
 	// Follow ties the pending pods of the group to pods of other gangs.
 	Follow []Anchor
-	// Relations are the names of those that the group is an item of. No group inside it
-	// is of the same.
+	// Relations are the names of the relations that the group is an item of. No group inside it is an item of the same
+	// relation.
 	Relations []string
 
 	// MinSubGroups is how many children of a parent must be satisfied.

@@ -22,7 +22,7 @@ type Model struct {
 	end []int
 	// pending are the pods of each leaf.
 	pending [][]some
-	// resources are those that any kind asks for; free has a row for each node.
+	// resources are the resources that any kind requests; free has a row for each node.
 	resources map[string]int
 	free      []int64
 	// Kinds that requests and filters don't tell apart are one: kindOf is by kind of
@@ -83,10 +83,9 @@ func read(in *Input, unfiltered bool) (*Model, error) {
 	return m, m.indexPods()
 }
 
-// ReadNodes is Read for a question whose nodes are kept elsewhere: in.Nodes and the
-// filters of in.Kinds are not looked at, and the names of groups and pods have to be
-// unique. The nodes may not change while the Model is used. Proofs by an unfiltered model
-// ask nothing of filters, and are Unfiltered.
+// ReadNodes is Read for a question with nodes kept elsewhere: in.Nodes and the filters of in.Kinds are not looked at,
+// and the names of groups and pods must be unique. The nodes must not change while the Model is used. Proofs by an
+// unfiltered model do not use filters, and are Unfiltered.
 func ReadNodes(in *Input, nodes Nodes, unfiltered bool) (read *Model, err error) {
 	defer endSpent(&err, errNotRead)
 	m := &Model{
@@ -111,9 +110,8 @@ func ReadNodes(in *Input, nodes Nodes, unfiltered bool) (read *Model, err error)
 	return m, m.readRelations()
 }
 
-// readKinds merges the kinds, and copies what is free of the resources that they ask
-// for. Resources are in the order of their names, so that figures don't depend on
-// who asks.
+// readKinds merges equal kinds, and copies the free amounts of the resources that they request. Resources are in the
+// order of their names, so that figures do not depend on the caller.
 func (m *Model) readKinds() {
 	m.resources = map[string]int{}
 	for _, kind := range m.in.Kinds {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Nodes are the nodes of a question by index, as whoever keeps them has them at
-// hand: for Input, and for an engine that need not write each down by name.
+// Nodes are the nodes of a question by index, in the form that their owner keeps: Input, or an engine that need not
+// write down each node by name.
 type Nodes interface {
 	Len() int
 	// Find gives the node of a name.

@@ -40,8 +40,7 @@ type weighing struct {
 	some []int32
 }
 
-// list writes down who may use each node, if that is less to look at than everybody
-// for each node.
+// list writes down, for each node, the kinds that may use it, if that is cheaper than asking each kind about each node.
 func (v *verifier) list(w *weighing) {
 	const oneByOne = 16
 	words := v.nodes.Len()/64 + 1
@@ -76,7 +75,7 @@ func (v *verifier) list(w *weighing) {
 	w.first = first
 }
 
-// users are who may use a node, by their number in asking.
+// users are the kinds that may use a node, as indices of asking.
 func (v *verifier) users(w *weighing, node int) []int32 {
 	v.spend(1)
 	if w.first != nil {
@@ -253,7 +252,7 @@ func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weig
 			regions = append(regions, classes[i].region)
 		}
 	}
-	// number is the place of a domain among those that groups may use, plus 1.
+	// number is the index of a domain among the domains that groups may use, plus 1.
 	number, used := by.division.number, []int{}
 	defer func() {
 		for _, domain := range used {

@@ -6,7 +6,7 @@ type Proof struct {
 	// Unfiltered proofs let pods use the nodes that filters keep from them too: what does
 	// not fit even so does not fit.
 	Unfiltered bool `json:"unfiltered,omitempty"`
-	// Start has rules of which at least one holds at first.
+	// Start has rules, at least one true at the start.
 	Start []int `json:"start"`
 	// Rules are referred to by index. A rule refers to later ones only; each may
 	// serve in many places, and is judged in each.
@@ -33,9 +33,8 @@ type Deficit struct {
 	Shortage
 }
 
-// Shortage says why the first pods of a group, or of the first of its children that fails,
-// that no node could take are such: it is the resource of which most of the nodes that
-// filters leave to them have too little for one pod, of several the first by name.
+// Shortage says why no node takes the first pods of a group (or of its first failing child): most of the nodes that the
+// filters leave have too little of this resource for one pod. Ties go to the first name.
 type Shortage struct {
 	// Resource is empty if filters leave no node.
 	Resource string `json:"resource,omitempty"`
@@ -65,7 +64,7 @@ type Measure struct {
 	// Pods has the weight of a kind of pods by the name of one of them; other kinds
 	// weigh nothing.
 	Pods map[string]int64 `json:"pods,omitempty"`
-	// Of has the names of the leaves whose pods weigh; empty for all.
+	// Of has the names of the leaves that carry weight; empty for all.
 	Of []string `json:"of,omitempty"`
 
 	// Relation has each item of a relation weigh 1 that has to enter a domain: its pods,
@@ -93,9 +92,9 @@ type Branch struct {
 	Level    string `json:"level"`
 	// Domains is how many domains of the level have nodes for the group.
 	Domains int64 `json:"domains"`
-	// Each has rules of which at least one holds for each domain.
+	// Each has, for each domain, rules, at least one true in it.
 	Each []int `json:"each,omitempty"`
-	// None has rules of which at least one holds for the group without new pods.
+	// None has rules, at least one true for the group without new pods.
 	None []int `json:"none"`
 }
 
@@ -106,6 +105,6 @@ type Without struct {
 	// Each has rules about one of Groups alone, those before it set aside. At least
 	// one holds for each group.
 	Each []int `json:"each"`
-	// Then has rules of which at least one holds for what remains.
+	// Then has rules, at least one true for what remains.
 	Then []int `json:"then"`
 }

@@ -56,7 +56,7 @@ func TestMeasuresInsideADomain(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		measure *Measure
-		// leaves are those that count by each measure; nil if there is an error.
+		// leaves are the leaves that count by each measure; nil if there is an error.
 		leaves []string
 	}{
 		"all pods of the groups":                 {byGroup("b", "rack", gpu), []string{"b"}},

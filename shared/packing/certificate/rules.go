@@ -86,8 +86,7 @@ func (v *verifier) deficit(s *state, rule int) bool {
 	return true
 }
 
-// lacking is the group to name of one that cannot be satisfied: the innermost for
-// want of which the others fail.
+// deficitOf names the innermost group that cannot be satisfied and makes the groups around it fail.
 func (v *verifier) deficitOf(s *state, group int) figures {
 	g := &v.in.Groups[group]
 	if v.leaf(group) {
@@ -123,9 +122,9 @@ func (v *verifier) deficitOf(s *state, group int) figures {
 	return f
 }
 
-// lack is the resource that most of the nodes that are left to a kind have too little
-// of for one such pod. Of several that is the one of which no node has any, or least of
-// what is asked for; what every node has comes back when pods end, so devices go first.
+// shortage is the resource that most of the nodes left to a kind have too little of for one pod. Ties go to a resource
+// that no node has, then to the one with the least free amount relative to the request: devices come before resources
+// that every node has, which become free when pods end.
 func (v *verifier) shortage(r *region, kind int) Shortage {
 	if r == nil {
 		return Shortage{}

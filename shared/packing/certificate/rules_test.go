@@ -54,7 +54,7 @@ func of(in *certificate.Input, r certificate.Relation, items ...int) *certificat
 	return in
 }
 
-// gang is groups of which the first needs so many.
+// gang is groups under one parent that needs the given number of children.
 func gang(in *certificate.Input, needs int, groups ...certificate.Group) *certificate.Input {
 	in.Groups = append([]certificate.Group{{Name: "all", Parent: -1, MinSubGroups: needs}}, groups...)
 	return in
@@ -97,7 +97,8 @@ func many(in *certificate.Input) *certificate.Input {
 	return gang(in, 8, groups...)
 }
 
-// beside is two items and a group of three more, two of which need the second rack, where others stand too.
+// beside is two items and a group of three more items. Two of the three need the second rack, which has items of others
+// too.
 func beside(others ...string) *certificate.Input {
 	in := gang(site([]int64{1, 1, 1, 1, 1, 1}, []int64{9}), 3, certificate.Group{Name: "a", MinSubGroups: 3},
 		inside(1, leaf("a1", "", 0, 1)), inside(1, leaf("a2", "", 1, 1)), inside(1, leaf("a3", "", 1, 1)),

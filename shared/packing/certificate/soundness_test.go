@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/packing/certificate"
 )
 
-// A proof that nobody who looks for one would make is accepted of no input that has a placement.
+// A random proof, unlike any that a search for proofs makes, is never accepted for an input that has a placement.
 func TestNoProofAtRandomIsOneOfWhatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")

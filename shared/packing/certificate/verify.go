@@ -75,7 +75,7 @@ type verifier struct {
 
 // memory is what was worked out before, whatever the proof.
 type memory struct {
-	// steps are those that this proof has taken, of limit.
+	// steps counts the steps that this proof has taken; limit is the most.
 	steps, limit int
 	// first are the regions of groups at first, runs their children, and sums the pods
 	// below them. class is shared by groups that differ in their names only.

@@ -34,7 +34,7 @@ type scale struct {
 	group    map[int]int64
 	division *division
 	by       []*scale
-	// relation is the one whose items weigh; nil if others do.
+	// relation is the relation with the items that weigh; nil if other things weigh.
 	relation *relation
 	// within are the leaves of the groups around that weigh; nil for all.
 	within []bool

@@ -51,8 +51,8 @@ func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod)
 func TestAGangIsTiedToItsRelatedGangs(t *testing.T) {
 	own := packing.Constraint{Topology: "t", Required: "rack"}
 	joins := []packing.Anchor{
-		{Topology: "t", Level: "zone", Nodes: []string{"n1"}, Whose: "gang base"},
-		{Topology: "t", Level: "zone", Nodes: []string{"n2"}, Whose: "gang another"},
+		{Topology: "t", Level: "zone", Nodes: []string{"n1"}, PodsText: "gang base"},
+		{Topology: "t", Level: "zone", Nodes: []string{"n2"}, PodsText: "gang another"},
 	}
 	for name, c := range map[string]struct {
 		annotations map[string]string
@@ -68,7 +68,7 @@ func TestAGangIsTiedToItsRelatedGangs(t *testing.T) {
 			annotations: map[string]string{scheduling.AnnotationSharedRequired: "zone"},
 			pods:        []*corev1.Pod{standing("p", "n3")},
 			want: packing.Group{Constraint: own, MinMember: 1, Running: []string{"n3"}, Follow: []packing.Anchor{
-				{Topology: "t", Level: "zone", Nodes: []string{"n3"}, Whose: "its running pods"},
+				{Topology: "t", Level: "zone", Nodes: []string{"n3"}, PodsText: "its running pods"},
 			}},
 		},
 		"in the level that is preferred, before what it prefers itself": {

@@ -62,13 +62,13 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 			relations: `[{"name":"r","level":"rack","near":"b"}]`,
 			near:      []string{"n4", "n5"},
 			want: []packing.Relation{
-				{Name: "r", Topology: "t", Level: "rack", Near: []string{"n4", "n5"}, Whose: "gang b"},
+				{Name: "r", Topology: "t", Level: "rack", Near: []string{"n4", "n5"}, PodsText: "gang b"},
 			},
 			root: []string{"r"},
 		},
 		"near a gang that stands nowhere": {
 			relations: `[{"name":"r","level":"rack","near":"b"}]`,
-			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Near: []string{}, Whose: "gang b"}},
+			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Near: []string{}, PodsText: "gang b"}},
 			root:      []string{"r"},
 		},
 	} {

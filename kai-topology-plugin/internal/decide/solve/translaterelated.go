@@ -38,14 +38,14 @@ func anchors(g *gang.Gang) []packing.Anchor {
 	shared := g.Shared.Constraint
 	if nodes := gang.NodesOf(g.Standing); len(nodes) > 0 {
 		return []packing.Anchor{{
-			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: nodes, Whose: "its running pods",
+			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: nodes, PodsText: "its running pods",
 		}}
 	}
 	var anchors []packing.Anchor
 	for _, other := range g.Shared.Others {
 		anchors = append(anchors, packing.Anchor{
 			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes,
-			Whose: "gang " + other.Gang.Name,
+			PodsText: "gang " + other.Gang.Name,
 		})
 	}
 	return anchors

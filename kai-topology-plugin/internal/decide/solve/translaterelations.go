@@ -20,7 +20,7 @@ func relate(root *packing.Group, g *gang.Gang) []packing.Relation {
 			Preferred: r.Preferred(),
 		}
 		if r.Near != "" {
-			to.Near, to.Whose = []string{}, "gang "+r.Near
+			to.Near, to.PodsText = []string{}, "gang "+r.Near
 			for _, other := range r.Others {
 				to.Near = slices.Concat(other.Nodes...)
 			}

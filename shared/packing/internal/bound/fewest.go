@@ -47,8 +47,8 @@ func (f *fewest) raise(total problem.Cost, i int) {
 	}
 }
 
-// units is how many domains of a level a group's pods need at least, beside those
-// that it uses anyway, in the best domain of its required level.
+// units is the least number of domains of a level that a group's pods need beside the domains that it uses anyway, in
+// the best domain of its required level.
 func (f *fewest) units(i, level int) int {
 	key := fewestOf{f.s.Kind[i], level}
 	if n, known := f.known[key]; known {

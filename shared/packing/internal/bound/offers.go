@@ -51,8 +51,8 @@ func (x *relaxation) offer(i int, in problem.Place) []int64 {
 	return sums
 }
 
-// taking gives a function that leaves of some pods those that a node takes, as many as fit
-// of each kind. Its result is good until it is called again.
+// taking returns a function that selects, from the given pods, the kinds that a node takes, each with the number that
+// fits. Each call overwrites the result of the last one.
 func taking(p *problem.Problem, asked []problem.AskedPods) func(node int32) []problem.AskedPods {
 	var here []problem.AskedPods
 	add := func(kind int, pods, fit int32) {

@@ -8,9 +8,9 @@ import (
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// relaxation bounds what groups need at least against what domains offer at most,
-// by several measures at once: each resource, and the number of pods. It knows nothing of who takes which node, so what
-// it refuses is proved not to fit, whichever pods and children are chosen.
+// relaxation compares what groups need at least with what domains offer at most, by several measures at once: each
+// resource, and the number of pods. It ignores which pod uses which node, so its refusals are proofs for every choice
+// of pods and children.
 type relaxation struct {
 	*problem.Trial
 	measures []measure
@@ -28,7 +28,7 @@ type relaxation struct {
 // wanted is what a group asks for, wherever it stands.
 type wanted struct {
 	asked []problem.AskedPods
-	// taking gives those that a node takes; nil until asked for.
+	// taking selects the pods that a node takes; nil until first used.
 	taking func(node int32) []problem.AskedPods
 	// sorted has asked by measure, what weighs least first; for leaves.
 	sorted [][]problem.AskedPods

@@ -1,16 +1,15 @@
 package counts
 
-// changeLog lists the nodes that changed, so that each shape's counts can catch
-// up when they are next asked for. A shape that nobody asks for costs nothing.
+// changeLog lists the changed nodes, so that the counts of a shape catch up when they are next asked for. A shape that
+// is never asked for costs nothing.
 type changeLog struct {
 	// base is the position of entries[0] in all that was ever logged.
 	base    int
 	entries []int32
 }
 
-// add logs a change of a node in a cluster of so many nodes. It forgets
-// everything once that is much longer than the cluster is large: whoever is that
-// far behind does better to count anew. O(1) amortised.
+// add logs a change of a node; nodes is the size of the cluster. The log is dropped once it is much longer than the
+// cluster is large: counts that are so far behind are cheaper to compute anew. O(1) amortised.
 func (l *changeLog) add(node int32, nodes int) {
 	if len(l.entries) > 2*nodes+1024 {
 		l.base += len(l.entries)

@@ -317,7 +317,7 @@ func (c *Cluster) PathOf(topologyName, nodeName string) Path {
 	return t.Domains[t.Home[i]].Path
 }
 
-// Rows is how many nodes there are, with those that are absent: they are numbered from 0 on.
+// Rows is the number of nodes including absent ones; node indices run from 0.
 func (c *Cluster) Rows() int { return len(c.nodes) }
 
 // Find gives the number of a node, and whether it is present.

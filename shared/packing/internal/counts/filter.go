@@ -57,7 +57,7 @@ func (c *Cluster) AskFilter(f *NodeFilter) {
 	f.asked = c.filters.end()
 }
 
-// askAll asks about every node, or those that the caller named.
+// askAll evaluates a filter on every node, or on the nodes that the caller named.
 func (c *Cluster) askAll(f *NodeFilter) {
 	clear(f.Nodes)
 	f.Nodes.Grow(len(c.nodes))
@@ -96,7 +96,7 @@ func (c *Cluster) allows(f *NodeFilter, node int32) bool {
 	return (f.Only == nil || slices.Contains(f.Only, c.nodes[node].name)) && c.passes(f, node)
 }
 
-// passes asks about one node, of those that the caller named if any.
+// passes evaluates a filter on one node; if the caller named nodes, on one of these.
 func (c *Cluster) passes(f *NodeFilter, node int32) bool {
 	n := &c.nodes[node]
 	return n.present && (f.excluded == nil || f.excluded(n.name) == "")

@@ -12,8 +12,7 @@ func (t *Topology) BeginMarks() {
 	}
 }
 
-// Mark marks the domains of a node and adds those that were not marked before
-// to a list.
+// Mark marks the domains of a node, and appends the newly marked domains to a list.
 func (t *Topology) Mark(node int32, listed []int32) []int32 {
 	for at := t.Home[node]; at > Whole && t.marked[at] != t.stamp; at = t.Domains[at].Parent {
 		t.marked[at] = t.stamp

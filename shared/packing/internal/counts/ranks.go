@@ -10,8 +10,7 @@ import (
 // numbered in the order of their paths, and each shape has its counts of that
 // level in a dense array as well.
 
-// ranking numbers the domains of one level, of which there are so many; version changes
-// with the domains.
+// ranking numbers the domains of one level; Count is their number, and version changes with the domains.
 type ranking struct {
 	version, ranked, Count int
 	domains                []int32

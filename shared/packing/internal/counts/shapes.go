@@ -23,16 +23,15 @@ const (
 // many pods a gang may have.
 const MaxFit = 1 << 20
 
-// ShapeCounts are the aggregates of one shape: which nodes its pods may use, how
-// many fit on each node, and in each domain of every topology if nothing else
-// were placed. Memory: 5 bytes a node and 8 bytes a domain; a bit a node for a
-// shape whose pods few nodes may use.
+// ShapeCounts are the aggregates of one shape: the nodes that its pods may use, how many pods fit on each node, and how
+// many in each domain of every topology if nothing else is placed. Memory: 5 bytes a node and 8 bytes a domain; a bit a
+// node for a shape with few usable nodes.
 type ShapeCounts struct {
 	Shape    Shape
 	Requests []Quantity
 	Filter   *NodeFilter
 
-	// Large is a resource of which a pod asks for more than can be summed up.
+	// Large is a resource with a request too large to be summed up.
 	Large string
 	// counted says that there are counts: dense ones, or those of few nodes.
 	counted bool
@@ -133,9 +132,8 @@ func (s *ShapeCounts) add(slot int, t *Topology, at int32, pods int64) {
 	}
 }
 
-// ShapeOf gives a shape with its filter up to date. With partly, a filter of which not
-// all is known yet is asked by whoever counts. O(nodes) on first use of the filter,
-// then O(changes of nodes since the last use).
+// ShapeOf returns a shape with an up-to-date filter. With partly, a filter that is not fully known is evaluated by the
+// code that counts. O(nodes) on first use of the filter, then O(changes of nodes since the last use).
 func (c *Cluster) ShapeOf(shape *Shape, partly bool) *ShapeCounts {
 	s, ok := c.shapes.counts[shape.Key]
 	if !ok {

@@ -158,7 +158,7 @@ const (
 	maxAsked, maxFurther, EnoughFound = 1 << 19, 3 << 18, 3
 )
 
-// NewQuestions bounds what so many kinds ask, of which none asks for less than the smallest.
+// NewQuestions bounds what that many kinds ask for; smallest is a lower bound of each kind's requests.
 func (c *Cluster) NewQuestions(kinds int, smallest []Quantity) *Questions {
 	words := (len(c.nodes) + 63) / 64
 	l := &Questions{Each: maxAsked / max(1, kinds), Left: maxFurther, width: len(c.resources.names)}

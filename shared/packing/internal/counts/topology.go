@@ -18,9 +18,8 @@ type Domain struct {
 	// Level counts from the broadest, 0; the root has none.
 	Level int
 	Path  Path
-	// Children are the domains one level down, by value; Nodes are those that
-	// stand here and no deeper, by name. The orders are what breaks ties, so that
-	// answers do not depend on the history of the cluster.
+	// Children are the domains one level down, by value; Nodes are the nodes that have this domain and no deeper one,
+	// by name. The orders break ties, so that answers do not depend on the history of the cluster.
 	Children, Nodes []int32
 	// Size counts the nodes here and below.
 	Size int

@@ -23,7 +23,7 @@ type bin struct {
 type distribution struct {
 	*solver
 	bins []bin
-	// order has the items, those that are hardest to place first.
+	// order has the items, the hardest to place first.
 	order []int
 	// roomAfter and usableAfter sum the bins from an index on.
 	roomAfter   []Counts
@@ -32,8 +32,8 @@ type distribution struct {
 	parts       []Part
 }
 
-// bins are the bins inside a domain: its nodes if there are only pods, else the
-// domains and nodes directly within. Those that can take nothing are left out.
+// bins are the bins inside a domain: its nodes if there are only pods, else the domains and nodes directly within. Bins
+// without room for anything are left out.
 func (s *solver) bins(domain int, c Counts) []bin {
 	var bins []bin
 	nodes := s.in.Domains[domain].All

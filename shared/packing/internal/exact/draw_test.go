@@ -98,7 +98,7 @@ func drawTight(t *rapid.T) *Instance {
 	return in
 }
 
-// drawGroups adds up to four groups of up to nine pods, most of which need a rack.
+// drawGroups adds up to four groups of up to nine pods; most groups need a rack.
 func (in *Instance) drawGroups(t *rapid.T) {
 	groups := rapid.IntRange(1, 4).Draw(t, "groups")
 	in.Total = make(Counts, in.Classes+groups)
@@ -205,8 +205,8 @@ func drawSome(t *rapid.T, most Counts) Counts {
 	return c
 }
 
-// drawCrowded draws pods that fill nodes, of which some are changed for others, as large in sum: they fit, or barely
-// not.
+// drawCrowded draws pods that fill the nodes, and replaces a few by others of about the same total size: the result
+// fits exactly, or barely does not.
 func drawCrowded(t *rapid.T, least, most int) *Instance {
 	requests := []int64{7, 5, 4, 3}
 	var items []Item

@@ -114,8 +114,7 @@ const (
 	unbound
 )
 
-// settledItems counts the items of a selection whose domain is fixed, and that do not
-// stand there yet.
+// settledItems counts the items of a selection that have a fixed domain and no pod in it yet.
 func settledItems(p *problem.Problem, s *problem.Selection, slot int) map[problem.ItemIn]int {
 	taken := map[problem.ItemIn]int{}
 	for r := range p.Relations {

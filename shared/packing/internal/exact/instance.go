@@ -59,11 +59,9 @@ type Part struct {
 // firstEffort is enough for the nodes of a rack, mostly.
 const firstEffort = 500
 
-// Solve packs everything, or returns nil: then it is proved that nothing does,
-// unless the budget is exhausted. The bulk of a search goes into proofs that
-// something does not fit into some domain, most of which do not matter in the end;
-// so they are broken off early first, and get more effort as long as nothing is
-// found or proved.
+// Solve packs everything. It returns nil if nothing was found; unless the budget is exhausted, that proves that no
+// packing exists. Most of the time goes into proofs that something does not fit into some domain, and few of these
+// matter in the end: they are cut short first, and get more effort as long as nothing is found or proved.
 func Solve(in *Instance, budget *problem.Budget) *Packing {
 	return newSolver(in, budget).solve()
 }

@@ -30,7 +30,7 @@ type encoding struct {
 	// kinds are the kinds of pods of each item.
 	kinds []int
 	index map[string]int
-	// owners lists, for each item in a group, whose pods or which groups they are.
+	// owners lists, for each item in a group, the leaves of its pods or its groups.
 	owners map[owner][]share
 	// large says that there are more items, or nodes for them, than a search could
 	// look at; the items are not complete then.
@@ -299,7 +299,7 @@ func (c *encoding) handOut(p *Packing, supply map[int][]share, out *[]problem.Pl
 	}
 }
 
-// take splits the first n off a list of shares, whose rest it shortens in place.
+// take splits the first n off a list of shares, and shortens the rest in place.
 func take(shares []share, n int) (taken, rest []share) {
 	for i := range shares {
 		s := &shares[i]

@@ -26,8 +26,7 @@ type optimiser struct {
 	choices []choice
 	least   []problem.Cost
 	chosen  map[int][]*restriction
-	// taken counts the items of relations by domain, of item none: those whose domain is
-	// fixed or chosen.
+	// taken counts the items of relations with a fixed or chosen domain, by domain, of item none.
 	taken map[problem.ItemIn]int
 
 	// Best is the cost to beat; nil means that any placement will do.
@@ -49,8 +48,8 @@ type choice struct {
 	relation int
 }
 
-// MainSlot is the topology that most groups have a required level or a relation in; of several
-// the one whose name sorts first, since slots depend on the cluster's history.
+// MainSlot is the topology in which most groups have a required level or a relation. Ties go to the first name, since
+// slots depend on the cluster's history.
 func MainSlot(p *problem.Problem) (slot int, levels []int) {
 	count := make([]int, len(p.Cluster.Topologies))
 	for i := range p.Groups {
@@ -245,8 +244,8 @@ func (o *optimiser) accept(found []problem.Placement, paid problem.Cost) {
 	}
 }
 
-// units are those of a level with room for any pod that the group wants, the
-// roomiest first, without those that running members use anyway.
+// units are the domains of a level with room for any pod that the group wants, the roomiest first, without the domains
+// that running members use anyway.
 func (o *optimiser) units(c *choice) []problem.Unit {
 	room := map[problem.Unit]int64{}
 	asked := o.p.Asked(o.sel.Want, c.group)

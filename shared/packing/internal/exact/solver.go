@@ -26,9 +26,9 @@ type solver struct {
 	fits   [][]int
 	rooms  []Counts
 	offers [][]int64
-	// bySize are the classes, those first of which fewest fit.
+	// bySize are the classes by room, least first.
 	bySize []int
-	// marks are signatures of nodes and domains: equal for those that are alike.
+	// marks are signatures of nodes and domains: equal marks mean interchangeable nodes or domains.
 	nodeMark, domainMark []uint64
 
 	failed map[string]bool
@@ -94,8 +94,8 @@ func (s *solver) countPods() {
 	}
 }
 
-// scarcity is the power to which the share of a resource that is needed is taken: a
-// resource that is used up counts much more than one of which half is left.
+// scarcity is the power that a needed share of a resource is raised to: a resource that is used up counts much more
+// than one that is half used.
 const scarcity = 8
 
 // measure gives each item its volume, and sorts the classes by size.
@@ -207,7 +207,7 @@ func (s *solver) fitOpen(domain int, c Counts) *Packing {
 	return p
 }
 
-// open replaces groups whose level a domain provides by what is in them.
+// open replaces groups that a domain of the level satisfies by their content.
 func (s *solver) open(c Counts, level int) Counts {
 	opened := slices.Clone(c)
 	// A group comes after its content, so going down opens groups in groups.

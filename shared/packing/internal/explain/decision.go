@@ -45,8 +45,7 @@ type Assignment struct {
 	Pod, Node string
 }
 
-// GroupPlacement says where a group stands: its running pods together with
-// those that got a node.
+// GroupPlacement says where a group stands: its running pods and its newly assigned pods.
 type GroupPlacement struct {
 	// Name and Constraint are the group's own.
 	Name       string

@@ -184,8 +184,8 @@ func (d *report) shortages(i int, r problem.Region, rest []problem.AskedPods) []
 	return result
 }
 
-// admitted reports whether filters and relations let further pods of a leaf onto any
-// node of a region. For a filter that was not asked about all nodes, those that were listed say so.
+// admitted reports whether filters and relations let further pods of a leaf onto any node of a region. A filter that
+// was not evaluated on all nodes counts by its listed nodes.
 func (d *report) admitted(i int, r problem.Region, shape int) bool {
 	f, sparse := d.P.Shapes[shape].Filter, d.P.Shapes[shape].Sparse
 	if sparse != nil && !d.P.Cluster.Current(f) {
@@ -286,8 +286,8 @@ func (d *report) explainWaiting(l *problem.Ledger, groups []GroupPlacement) []Ex
 	return result
 }
 
-// lackingPods is a leaf for want of whose pods another one cannot be placed, which is that
-// itself if it has too few; none if there is no such leaf.
+// belowMinimum is a leaf that has too few pods and so keeps leaf i from being placed, possibly i itself; none if there
+// is no such leaf.
 func (d *report) belowMinimum(i int) int {
 	for up := i; up != counts.None; up = d.P.Groups[up].Parent {
 		for leaf := up; !d.P.Satisfiable(up) && leaf < d.P.Groups[up].End; leaf++ {

@@ -47,8 +47,7 @@ func (d *report) relationsOf(m *certificate.Measure) string {
 	return text
 }
 
-// shortageMessage count the pods, or the subgroups, of which each fits by itself, and say
-// what one of the others lacks.
+// shortageMessage counts the pods or subgroups that fit alone, and says what one of the others lacks.
 func (c *claim) shortageMessage(e *Explanation) (fits, missing string) {
 	deficit, what := c.rule.Deficit, "subgroups"
 	has, needs := deficit.Has-c.running, deficit.Needs-c.running
@@ -88,8 +87,7 @@ func (c *claim) resourceMessage(e *Explanation) (fits, missing string) {
 		figure(cut.Resource, cut.Offer))
 }
 
-// relationMessage are about the items of a relation that are needed at least, and those
-// that domains have room for at most.
+// relationMessage is about the least number of items that a relation needs and the most that domains have room for.
 func (d *report) relationMessage(cut *certificate.Cut, e *Explanation) {
 	r := named(d.P, cut.Relation)
 	e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
@@ -121,7 +119,7 @@ func rule(r *problem.Relation) string {
 	said := fmt.Sprintf("at most %d per", r.Max)
 	switch {
 	case r.Near != nil:
-		said = fmt.Sprintf("near %s by", cmp.Or(r.Whose, "others"))
+		said = fmt.Sprintf("near %s by", cmp.Or(r.PodsText, "others"))
 	case r.Max == 1:
 		said = "apart by"
 	}

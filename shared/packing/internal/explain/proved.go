@@ -99,8 +99,7 @@ func (d *report) roomiest(regions []problem.Region, group int, resource string) 
 
 // claim is what a certificate comes down to.
 type claim struct {
-	// group lacks room; leaf says that it has pods and no groups, of which some are
-	// running.
+	// group lacks room; leaf says that it has pods and no groups. Some of the pods run.
 	group   int
 	leaf    bool
 	running int64

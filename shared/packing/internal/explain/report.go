@@ -9,7 +9,7 @@ import (
 // report is what is said of a search.
 type report struct {
 	*search.Search
-	// terse is set if nobody wants to know why.
+	// terse leaves out explanations.
 	terse bool
 	// certificate proves the verdict Infeasible, unless terse. refuted says that the search
 	// came to that verdict, whether or not it is proved.
@@ -17,7 +17,8 @@ type report struct {
 	refuted     bool
 }
 
-// Of says what a search has found. Without terse it proves that a gang has no place, or says that nobody knows.
+// Of is the decision that a search has come to. Without terse it looks for a proof that the gang has no place, and
+// answers Unknown if there is none.
 func Of(found *search.Search, gang *problem.Gang, terse bool) Decision {
 	r := &report{Search: found, terse: terse}
 	if !terse && (r.Verdict == search.Infeasible || r.Verdict == search.Unknown) {

@@ -50,7 +50,7 @@ func (d *report) joins(i int) (follower int, joined string) {
 		for k, tie := range g.Ties {
 			if tie.Followed && !slices.Contains(named, g.Fixed[k]) {
 				named = append(named, g.Fixed[k])
-				texts = append(texts, fmt.Sprintf("%s in %s", tie.Whose, d.placeText(g.Fixed[k])))
+				texts = append(texts, fmt.Sprintf("%s in %s", tie.PodsText, d.placeText(g.Fixed[k])))
 			}
 		}
 		if len(texts) > 0 {
@@ -65,12 +65,12 @@ func (d *report) placeText(at problem.Place) string {
 	return fmt.Sprintf("%s %s", t.Levels[t.Domains[at.At].Level], t.Domains[at.At].Path)
 }
 
-// ties says with whom, and where, a group and those around it have to stand.
+// ties says which pods, and in which domain, a group and the groups around it have to join.
 func (d *report) ties(i int) (ties []string) {
 	for _, up := range d.Lineage(i) {
 		g := &d.P.Groups[up]
 		for k, tie := range g.Ties {
-			if text := fmt.Sprintf("with %s in %s", tie.Whose, d.placeText(g.Fixed[k])); !slices.Contains(ties, text) {
+			if text := fmt.Sprintf("with %s in %s", tie.PodsText, d.placeText(g.Fixed[k])); !slices.Contains(ties, text) {
 				ties = append(ties, text)
 			}
 		}
@@ -128,8 +128,8 @@ func (d *report) waiting(i int, e *Explanation) string {
 
 func (e *Explanation) place() string { return fmt.Sprintf("%s %s", e.Level, e.Domain) }
 
-// unsettledSentence says of pods beyond the minimum that nobody knows whether there is
-// room for them.
+// unsettledSentence says that no node was found for pods beyond the minimum, and that it is not proved that none
+// exists.
 func (d *report) unsettledSentence(i int, e *Explanation) string {
 	return fmt.Sprintf("%s: no place was found for %s beyond the minimum, and nothing proves that there is none",
 		problem.Named(d.P.Groups[i].Source), counted(int64(e.Wanted), "pod"))
@@ -169,8 +169,7 @@ func amountText(s Shortage) string {
 	return figure(s.Resource, s.Amount) + " " + s.Resource
 }
 
-// splitText says what is free although it is short, so that nobody is left to wonder
-// how so little can keep so many pods out.
+// splitText says how the free amount is split over nodes, so that a large sum does not look like room.
 func splitText(s Shortage) string {
 	if s.Free == 0 {
 		return ""
@@ -191,8 +190,7 @@ func figure(resource string, amount int64) string {
 	}
 }
 
-// bytes writes a number of bytes in the largest unit of which there is at least
-// one, to a tenth.
+// bytes writes a number of bytes in the largest unit with a value of at least one, to a tenth.
 func bytes(amount int64) string {
 	units := []string{"", "Ki", "Mi", "Gi", "Ti"}
 	value := float64(amount)

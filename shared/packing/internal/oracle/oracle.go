@@ -206,7 +206,7 @@ func (o *oracle) allowed(g *group) bool {
 				known = true
 			}
 		}
-		// An anchor ties the new pods, and not those that run already.
+		// An anchor ties new pods only, not running ones.
 		if known && !o.together(anchor.Topology, anchor.Level, stands) {
 			return false
 		}

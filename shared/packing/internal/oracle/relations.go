@@ -126,7 +126,7 @@ func (o *oracle) indices(nodes []string) []int {
 	return known
 }
 
-// domains are those that a relation counts in where nodes are.
+// domains are the domains of nodes in which a relation counts items.
 func (o *oracle) domains(r *packing.Relation, nodes []int) map[string]bool {
 	found := map[string]bool{}
 	for _, n := range nodes {

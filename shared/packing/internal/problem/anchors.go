@@ -26,7 +26,7 @@ func (p *Problem) anchorToMembers(i int) {
 	g := &p.Groups[i]
 	nodes := p.RunningNodes(i)
 	if g.Required != counts.None {
-		p.fix(g, g.Slot, g.Required, nodes, Tie{Whose: "its running pods"})
+		p.fix(g, g.Slot, g.Required, nodes, Tie{PodsText: "its running pods"})
 	}
 	p.join(g, nodes)
 }
@@ -75,7 +75,7 @@ func (p *Problem) follow(g *Subgroup, anchor *Anchor) {
 			anchor.Level, anchor.Topology)
 		return
 	}
-	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), Tie{Whose: cmp.Or(anchor.Whose, "the pods it follows"),
+	p.fix(g, slot, level, p.knownNodes(anchor.Nodes), Tie{PodsText: cmp.Or(anchor.PodsText, "the pods it follows"),
 		Followed: true})
 }
 
@@ -87,13 +87,13 @@ func (p *Problem) fix(g *Subgroup, slot, level int, nodes []int32, reason Tie) {
 	for _, node := range nodes {
 		here := t.DomainOf(node, level)
 		if here == counts.None {
-			g.Blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", Named(g.Source), reason.Whose,
+			g.Blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", Named(g.Source), reason.PodsText,
 				p.Cluster.NodeName(node), t.Levels[level])
 			return
 		}
 		if at != counts.None && at != here {
 			g.Blocked = fmt.Sprintf("%s cannot join %s: they stand in more than one domain of level %q, %s and %s",
-				Named(g.Source), reason.Whose, t.Levels[level], min(t.Domains[at].Path.String(), t.Domains[here].Path.String()),
+				Named(g.Source), reason.PodsText, t.Levels[level], min(t.Domains[at].Path.String(), t.Domains[here].Path.String()),
 				max(t.Domains[at].Path.String(), t.Domains[here].Path.String()))
 			return
 		}

@@ -42,15 +42,14 @@ func (p *Problem) astray(r *RelationCount, item int) bool {
 	return slices.ContainsFunc(p.RunningNodes(item), func(node int32) bool { return p.rankIn(r, node) == counts.None })
 }
 
-// deficit is how many items would have to go or to come for a relation to hold after a
-// placement, beside those of which too many stand.
+// deficit is how many items must leave or join for a relation to hold after a placement, not counting the excess that
+// was there before.
 func (p *Problem) deficit(at int, placements []Placement) int {
 	items, deficit := p.Counts(at, placements)
 	return deficit + p.Relations[at].deficit(items, p.Relations[at].base)
 }
 
-// deficit is how many of some items by domain would have to go or to come, beside those of
-// which too many stood before.
+// deficit is how many of some items by domain must leave or join, not counting the excess that was there before.
 func (r *RelationCount) deficit(items, before []int) int {
 	deficit := 0
 	high := slices.Max(append(slices.Clone(items), 0))

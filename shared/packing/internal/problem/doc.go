@@ -14,6 +14,6 @@
 //	               what a domain lets in by that, deficit.go how far a placement is
 //	               from what relations say
 //	goals.go       what a placement costs; ledger.go placements by group
-//	trial.go       placing on the live counts, and taking it back; widen.go has more
-//	               nodes counted for kinds of which not all were
+//	trial.go       placing on the live counts, and taking it back; widen.go counts
+//	               more nodes for kinds that are counted in part
 package problem

@@ -67,9 +67,8 @@ type Anchor struct {
 	// Nodes are where the other gang's pods run. No node, or none that the cluster
 	// knows, ties to nothing.
 	Nodes []string
-	// Whose is a noun phrase for those pods, such as "gang a"; empty for "the pods
-	// it follows". It is used in explanations only.
-	Whose string
+	// PodsText is a noun phrase for these pods, such as "gang a"; empty for "the pods it follows". Explanations use it.
+	PodsText string
 }
 
 // Pods are pending pods of one shape.

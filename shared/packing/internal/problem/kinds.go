@@ -36,7 +36,7 @@ func (p *Problem) countPending() error {
 	return p.fillPending(index)
 }
 
-// sortShapes puts shapes first of which the fewest pods fit. index follows.
+// sortShapes sorts shapes by room, least first, and adjusts index.
 func (p *Problem) sortShapes(index []int) {
 	if len(p.Shapes) < 2 {
 		return
@@ -114,8 +114,8 @@ func (p *Problem) shape(shape *counts.Shape) int {
 	return s
 }
 
-// count counts where the pods of each kind fit. If there is no room for dense
-// counts of all kinds, those of which there are many pods have them.
+// count counts where the pods of each kind fit. If there is no room for dense counts of all kinds, the kinds with the
+// most pods have them.
 func (p *Problem) count(index []int) {
 	if !p.partly && p.wide <= p.Cluster.MaxWide() {
 		for _, s := range p.Shapes {

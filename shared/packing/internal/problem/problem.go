@@ -7,10 +7,9 @@ import (
 	"packtree.dev/shared/packing/internal/counts"
 )
 
-// Problem is a gang translated to indices: groups in preorder, kinds of pods,
-// levels, and the domains that running members already fix. Shapes that neither
-// filters nor amounts tell apart are one kind: here a shape is a kind. Those come
-// first of which the fewest pods fit into the cluster.
+// Problem is a gang translated to indices: groups in preorder, kinds of pods, levels, and the domains that running
+// members fix. A kind is a set of shapes with equal filters and amounts; here a shape is a kind. Kinds are sorted by
+// room in the cluster, least first.
 type Problem struct {
 	Cluster *counts.Cluster
 	Shapes  []*counts.ShapeCounts
@@ -37,8 +36,8 @@ type Problem struct {
 	wide            int
 	partly, Partial bool
 	questions       *counts.Questions
-	// Compared is how many kinds bounds have compared with what domains have room for, beyond
-	// those that were counted as steps.
+	// Compared is the number of kinds that bounds have compared with the room of domains, beyond the ones counted as
+	// steps.
 	Compared int
 
 	// Relations are those of the gang; Related has by leaf the items that its pods are
@@ -81,7 +80,7 @@ type Subgroup struct {
 	// Fixed are domains where all pods of the group must go, because running
 	// members or followed pods stand there.
 	Fixed []Place
-	// Ties say for each of fixed whose pods stand there.
+	// Ties has, for each of fixed, the pods that stand there.
 	Ties []Tie
 	// Pinned says that a fixed domain implies the required level.
 	Pinned bool
@@ -95,8 +94,8 @@ type Subgroup struct {
 	Confines bool
 	// Class is shared by groups that differ in nothing but their names.
 	Class int
-	// Relations are those that the group is an item of; Sought is the level in one
-	// domain of which the greedy search tries to place it, beside the required one.
+	// Relations are the relations that the group is an item of. The greedy search tries to
+	// place the group in one domain of the level Sought, beside the required level.
 	Relations []int32
 	Sought    LevelOf
 }
@@ -112,8 +111,8 @@ type Place struct {
 
 // Tie says why a domain is fixed.
 type Tie struct {
-	// Whose is a noun phrase for the pods that stand in the domain.
-	Whose string
+	// PodsText is a noun phrase for the pods that stand in the domain.
+	PodsText string
 	// Followed says that they are another gang's.
 	Followed bool
 }

@@ -8,12 +8,11 @@ import (
 	"packtree.dev/shared/packing/internal/counts"
 )
 
-// Relation says how items stand in the domains of a level. Its items are the
-// groups that name it in Group.Relations, none of which contains another; with
-// PerPod their pods. An item stands in each domain in which one of its pods does.
+// Relation limits how items stand in the domains of a level. Its items are the groups that name it in Group.Relations,
+// none inside another; with PerPod, their pods. An item stands in each domain that has one of its pods.
 //
-// No new pod is placed against a required relation, and nothing that stands has to leave:
-// where more items stand than may, none comes.
+// A new pod never breaks a required relation, and no running pod has to leave: a domain with too many items takes no
+// further one.
 type Relation struct {
 	// Name is what groups and answers call it, unique in the gang.
 	Name string
@@ -28,12 +27,10 @@ type Relation struct {
 	// Near are nodes where others stand: items stand in their domains and in no other.
 	// It is not nil then, and Max and Even say nothing.
 	Near []string
-	// Whose is a noun phrase for the pods at Near, such as "gang a"; empty for "others".
-	// It is used in explanations only.
-	Whose string
-	// Preferred relations are met as far as possible, after preferred levels and those
-	// that come first first: as few items as can be have too many beside them, or too
-	// few, or a pod in a domain that is not near or in none.
+	// PodsText is a noun phrase for the pods at Near, such as "gang a"; empty for "others". Explanations use it.
+	PodsText string
+	// Preferred relations are met as far as possible, after preferred levels and earlier relations: the number of items
+	// with too many or too few items beside them, or with a pod outside the near domains, is as small as possible.
 	Preferred bool
 	// PerPod makes each pod of the groups an item.
 	PerPod bool

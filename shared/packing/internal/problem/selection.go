@@ -41,8 +41,8 @@ func (p *Problem) NewSelection(want []int32) *Selection {
 	return s
 }
 
-// distinguish gives kinds: equal for groups of a class whose wants, and whose
-// children's kinds, are equal.
+// distinguish numbers the kinds of groups: two groups of a class have equal numbers if their wants and the kinds of
+// their children are equal.
 func (p *Problem) distinguish(s *Selection) {
 	seen := map[uint64]int{}
 	children := make([]uint64, len(p.Groups))
@@ -63,8 +63,7 @@ func (p *Problem) distinguish(s *Selection) {
 	}
 }
 
-// sortByDifficulty puts siblings that are confined before those that are not,
-// and large before small.
+// sortByDifficulty puts confined siblings before others, and large before small.
 func (p *Problem) sortByDifficulty(s *Selection, siblings []int) {
 	if len(siblings) < 2 {
 		return

@@ -120,7 +120,7 @@ func (p *Problem) Asked(table []int32, group int) []AskedPods {
 // LeafPods are the pods of one kind of a leaf.
 type LeafPods struct{ Leaf, Kind int }
 
-// SmallFirst lists the pods of all leaves, those first of which most fit.
+// SmallFirst lists the pods of all leaves by room, most first.
 func (p *Problem) SmallFirst() []LeafPods {
 	var list []LeafPods
 	for i := range p.Groups {

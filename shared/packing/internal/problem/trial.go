@@ -18,7 +18,7 @@ type Trial struct {
 	Allowance int
 	// Spread asks for emptiest domains first.
 	Spread bool
-	// Stuck are nodes that no pod could be moved off for one that lacks a node; nil if nobody asks.
+	// Stuck are nodes from which no pod can move to make room for a pod without a node; nil until first used.
 	Stuck map[int32]bool
 	// Sorting has room for regions that are sorted, positions for kinds of a group.
 	Sorting   []Candidate
@@ -163,10 +163,10 @@ func (t *Trial) refit(shape int, node int32, pods int32) {
 // ManyShapes is where it pays to know which shapes a node takes.
 const ManyShapes = 8
 
-// shapeOn is a shape whose pods a node may take, and where its few nodes have that one.
+// shapeOn is a shape that a node may take, and the position of the node among the shape's few nodes.
 type shapeOn struct{ Shape, At int32 }
 
-// ShapesOn lists the shapes whose pods a node may take. O(shapes) the first time.
+// ShapesOn lists the shapes that a node may take. O(shapes) the first time.
 func (p *Problem) ShapesOn(node int32) []shapeOn {
 	if p.onNode == nil {
 		p.listShapes()

@@ -19,8 +19,8 @@ const (
 // podCuts are few and the cuts by pods.
 func podCuts(in *question) []certificate.Rule { return cutsOf(podMeasures(in)) }
 
-// cutsIn are those that are about one group alone: by its pods, and by the groups
-// inside it that must each stand in one domain, for each measure of pods.
+// cutsIn are the cuts about one group alone, for each measure of pods: by its pods, and by the groups inside it that
+// each need one domain.
 func cutsIn(in *question, group int) []certificate.Rule {
 	input := *in.Input
 	input.Groups = in.Groups[group:end(in, group)]
@@ -164,7 +164,7 @@ type podOf struct {
 	name     string
 }
 
-// firstPods has a pod of each kind of which there are any, by kind.
+// firstPods has one pod of each kind that has pods, by kind.
 func firstPods(in *question) []podOf {
 	var first []podOf
 	for i := range in.Groups {

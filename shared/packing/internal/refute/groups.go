@@ -39,8 +39,8 @@ func confined(in *question) groups {
 	return groups
 }
 
-// distinct are the groups that require a level, with those that are like them, if
-// their parent could do without some; the innermost first.
+// distinct are the groups that require a level, each with the groups equal to it, where the parent can do without some
+// of them; the innermost first.
 func distinct(in *question) []groups {
 	numbers := map[string]int{}
 	numberOf := func(text []byte) int {

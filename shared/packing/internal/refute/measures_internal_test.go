@@ -94,7 +94,7 @@ func TestTheFirstPodOfEachKind(t *testing.T) {
 	}
 }
 
-// three asks about three groups that are alike, of which two suffice.
+// three is a question about three equal groups; two of them suffice.
 func three() *question {
 	in := &certificate.Input{
 		Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}},

@@ -83,8 +83,7 @@ func (m *modelNodes) Allowed(kind int) []uint64 {
 	return m.filters[kind].Nodes
 }
 
-// Scarce are the resources that pods ask for, those first of which they ask for most
-// of what is free.
+// Scarce are the requested resources, sorted by requested share of the free amount, largest first.
 func Scarce(p *problem.Problem) []string {
 	names := p.Cluster.ResourceNames()
 	need, free := make([]float64, len(names)), make([]float64, len(names))

@@ -1,8 +1,5 @@
-// Package refute finds the certificate for a gang that does not fit. What it finds,
-// package certificate judges.
-//
-// It hands in the rules that prove something about most gangs, and has the
-// verifier drop those that are of no use to this one.
+// Package refute finds the certificate for a gang that does not fit. It proposes rules that prove something about most
+// gangs; the verifier of package certificate judges them and drops the rules that do not help with this gang.
 package refute
 
 import (
@@ -13,9 +10,9 @@ import (
 
 // Hints say what a search has met.
 type Hints struct {
-	// Scarce are resources: of those that are short alike the first is named.
+	// Scarce are resources in order: the first of equally short ones is named.
 	Scarce []string
-	// Tight has a pod of each kind of which all nodes are full of such pods; it takes a while.
+	// Tight returns a pod of each kind that fills all of its nodes; it takes a while.
 	Tight func() []string
 }
 
@@ -52,8 +49,8 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 	return nil
 }
 
-// sums weighs what all nodes offer before groups are looked at, of which there may be too many:
-// all as one group in one domain, then pods of kinds that have too few nodes.
+// sums weighs what all nodes offer before groups are looked at, since there may be too many groups: all pods as one
+// group in one domain, then pods of kinds that have too few nodes.
 func sums(in *question, hints Hints, try try) *certificate.Proof {
 	if len(in.Groups) > manyGroups {
 		for _, cut := range wholeCuts(in) {
@@ -65,7 +62,7 @@ func sums(in *question, hints Hints, try try) *certificate.Proof {
 	return tight(hints, try)
 }
 
-// tight counts pods of kinds of which all nodes are full.
+// tight counts pods of kinds that fill all of their nodes.
 func tight(hints Hints, try try) *certificate.Proof {
 	if hints.Tight == nil {
 		return nil

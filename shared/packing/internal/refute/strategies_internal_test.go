@@ -28,7 +28,7 @@ func racks(groups int, gpu int64) *certificate.Input {
 	return in
 }
 
-// related is a question whose groups are items of a relation.
+// related is a question with groups that are items of a relation.
 func related(in *certificate.Input, r certificate.Relation) *certificate.Input {
 	in.Relations = append(in.Relations, r)
 	for i := range in.Groups[1:] {

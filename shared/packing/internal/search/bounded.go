@@ -55,7 +55,7 @@ func (d *Search) opening(relations []int, try func() bool) bool {
 	return opened
 }
 
-// open is opening for so many of some domains, of which each may have most items.
+// open is opening for each choice of that many empty domains; most bounds the items in each domain.
 func (d *Search) open(relations []int, empty []int32, domains int, most []int, try func() bool) bool {
 	if d.Steps++; domains == 0 || d.Exhausted() {
 		return !d.Exhausted() && d.opening(relations[1:], try)

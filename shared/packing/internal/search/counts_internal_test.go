@@ -134,8 +134,9 @@ func TestTheRoomiestUnitIsFoundAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestWhatIsOnTrialAddsUp puts pods on nodes, makes room for others and takes some off again, in random order: what is
-// free, what fits of each kind and who is on each node are always what the trail says, and nothing is left at the end.
+// TestWhatIsOnTrialAddsUp assigns pods to nodes, moves pods to make room, and removes pods in random order: after each
+// step the free amounts, the fits of each kind and the pods on each node match the trail, and nothing is left at the
+// end.
 func TestWhatIsOnTrialAddsUp(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 8))

@@ -207,8 +207,8 @@ func (g *placer) fillBins(leaf, shape int, pods int64, slot, mark int) {
 	g.bins = g.bins[:mark]
 }
 
-// tightest gives the first of the smallest bins that take the pods, among bins
-// sorted from large to small of which the one at from takes them.
+// tightest returns the index of the first of the smallest bins that take the pods. Bins are sorted from large to small,
+// and the bin at from takes the pods.
 func tightest(bins []bin, from int, pods int64) int {
 	after := from + sort.Search(len(bins)-from, func(i int) bool { return bins[from+i].fit < pods })
 	fit := bins[after-1].fit

@@ -7,12 +7,10 @@ import (
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// grow adds pods to a placement where there are too many selections to try them
-// all: first beside those that are placed, whole groups and then pods, then group by
-// group: for each leaf, and each child left out, as many as the greedy search still
-// places, small pods first since they make the most. Earlier groups may move; none
-// loses a pod.
-// O(groups · shapes · log pods) greedy searches.
+// grow adds pods to a placement where there are too many selections to try them all. It first adds whole groups and
+// then pods beside the placed ones. Then, for each leaf and each child left out, it adds as many pods as the greedy
+// search still places, small pods first since more of them fit. Groups may move; no group loses a pod. O(groups ·
+// shapes · log pods) greedy searches.
 func (d *Search) grow() {
 	d.wholeBeside()
 	d.refill()

@@ -8,13 +8,13 @@ import (
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// wants is a leaf in a rack with pods of one GPU, of which so many are needed.
+// wants is a leaf with pods of one GPU in one rack; least of them are needed.
 func wants(name string, least, pods int, running ...string) problem.Group {
 	return problem.Group{Name: name, Constraint: inHall("rack", ""), MinMember: least, Running: running,
 		Pending: []problem.Pods{ofGPU(name, pods, 1)}}
 }
 
-// atLeast is a parent in a domain of a level of which so many subgroups are needed.
+// atLeast is a parent in one domain of a level that needs least of its subgroups.
 func atLeast(least int, required string, children ...problem.Group) problem.Group {
 	return problem.Group{Name: "parent", Constraint: inHall(required, ""), MinSubGroups: &least, Children: children}
 }

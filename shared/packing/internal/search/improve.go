@@ -128,8 +128,7 @@ func large(p *problem.Problem) bool {
 	return false
 }
 
-// lessenDeficit looks for a placement of as many pods that costs no more and of which
-// relations lack less.
+// lessenDeficit looks for a placement with as many pods, no higher cost and a smaller deficit of relations.
 func (d *Search) lessenDeficit() {
 	best := d.P.QualityOf(d.Found)
 	if !best.Wanting() {
@@ -157,7 +156,7 @@ func (d *Search) lessenDeficit() {
 	}
 	try(greedily)
 	if best.Wanting() {
-		// The tightest domains may be those that take too few.
+		// The tightest domains may be too small.
 		try(func() (another []problem.Placement) {
 			d.opening(relations, func() bool { another = greedily(); return another != nil })
 			return another

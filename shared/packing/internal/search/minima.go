@@ -138,8 +138,8 @@ func (g minima) hopeless(i int, r problem.Region) bool {
 	return !g.mayHold(i, r) && !movable
 }
 
-// ordered are the children of which a parent needs so many, as they are to be tried: the
-// hardest first, if it needs all, and the cheapest otherwise.
+// ordered are the children in the order of trying them, for a parent that needs left of them: the hardest first if it
+// needs all, otherwise the cheapest first.
 func (g minima) ordered(i, left int) []int {
 	var children []int
 	for child := range g.P.Children(i) {
@@ -168,8 +168,8 @@ func (g minima) ordered(i, left int) []int {
 	return children
 }
 
-// leaf places as many pods as a leaf needs, each time of the kind of which most fit, or, where
-// all pods are needed anyway, fewest.
+// leaf places as many pods as a leaf needs. Each step takes the kind with the most room, or, where all pods are needed
+// anyway, the kind with the least.
 func (g minima) leaf(i int, r problem.Region) bool {
 	left, kinds := slices.Clone(g.P.Wants(g.P.Pending, i)), g.P.KindsOf(i)
 	next, elastic := g.scarcest, g.P.Total(g.P.Pending, i) > g.P.Groups[i].Need
@@ -197,7 +197,7 @@ func (g minima) leaf(i int, r problem.Region) bool {
 	return true
 }
 
-// shiftAny makes room for one more pod of any kind of which some are left, and gives the kind.
+// shiftAny makes room for one more pod of any kind that has pods left, and returns the kind.
 func (g minima) shiftAny(left, kinds []int32, r problem.Region) int {
 	for k, n := range left {
 		if n > 0 && g.shift(int(kinds[k]), 1, r) {
@@ -207,7 +207,7 @@ func (g minima) shiftAny(left, kinds []int32, r problem.Region) int {
 	return counts.None
 }
 
-// scarcest is the kind of which fewest pods fit, of those left.
+// scarcest is the kind with the least room, among kinds that have pods left.
 func (g minima) scarcest(left, kinds []int32, r problem.Region) (at int, fit int64) {
 	at = counts.None
 	g.Steps += len(left) / 16
@@ -222,7 +222,7 @@ func (g minima) scarcest(left, kinds []int32, r problem.Region) (at int, fit int
 	return at, fit
 }
 
-// mostPlentiful gives a function for the kind of which most pods fit, of those left.
+// mostPlentiful returns a function that yields the kind with the most room, among kinds that have pods left.
 func (g minima) mostPlentiful(
 	left, kinds []int32, r problem.Region,
 ) func([]int32, []int32, problem.Region) (int, int64) {
@@ -260,7 +260,7 @@ type roomOf struct {
 	room int64
 }
 
-// byRoom is a heap of kinds, those first of which most pods fit.
+// byRoom is a heap of kinds, the kind with the most room first.
 type byRoom []roomOf
 
 func (b byRoom) Len() int { return len(b) }

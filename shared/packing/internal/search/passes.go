@@ -24,8 +24,8 @@ type pass struct {
 	units int
 	// all says that no further domain has room.
 	all bool
-	// smallest is a shape whose pods fit wherever one of any does, and pods how many
-	// there are of all; none if there is none or but one.
+	// smallest is a shape that fits wherever any shape does, and pods the number of pods of all shapes; none if there
+	// is no such shape or only one.
 	smallest int
 	pods     int64
 }

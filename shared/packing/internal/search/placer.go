@@ -122,8 +122,8 @@ func (g *placer) holding(i int, candidates []problem.Region) []problem.Region {
 // looks is what it costs to compare a group with a region: a step for some kinds.
 func (g *placer) looks(i int) int { return 1 + len(g.P.KindsOf(i))/8 }
 
-// regions are those that the domains of a level cut out of a region, without those
-// where no pod of the group's leading shape fits if few nodes take any.
+// regions are the parts of a region that the domains of a level cut out. A domain in which no pod of the group's
+// leading shape fits is left out if few nodes take that shape.
 func (g *placer) regions(i int, r problem.Region, of problem.LevelOf) []problem.Region {
 	sparse := g.P.Shapes[g.leading(i)].Sparse
 	if sparse == nil {
@@ -153,8 +153,7 @@ func sortByPath(p *problem.Problem, regions []problem.Region, slot int) {
 	})
 }
 
-// leading is the shape by which domains are compared for a group: of those it
-// wants the one of which fewest fit.
+// leading is the shape that domains are compared by for a group: among the wanted shapes, the one with the least room.
 func (g *placer) leading(i int) int {
 	for k, n := range g.P.Wants(g.s.Want, i) {
 		if n > 0 {

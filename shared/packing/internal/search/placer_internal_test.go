@@ -66,7 +66,7 @@ func TestGroupsThatMustGoWhereTheirPodsRunComeFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		c, d     int64
 		children []problem.Group
-		// bound are the racks of those that must stay in their block.
+		// bound are the racks of the pods that must stay in their block.
 		bound []string
 	}{
 		"others would take their room": {c: 5, d: 5, children: []problem.Group{loose, bound(6)},

@@ -90,9 +90,9 @@ func holdsNoMember(g *problem.Subgroup, r problem.Region) bool {
 	return at == counts.None || !g.Joined.Has(problem.Unit{At: at, Node: counts.None})
 }
 
-// spread places a group in several of some domains, or of all that it prefers: those that members use
-// first, then the tightest that takes all that is left, or the one that takes
-// most; what remains goes to nodes outside all of them.
+// spread places a group in several of the given domains, or of all domains that it prefers: first the domains that
+// members use, then the tightest that takes the rest, or else the one that takes most. What remains goes to nodes
+// outside all of them.
 func (g *placer) spread(i int, r problem.Region, units []problem.Region) bool {
 	rest := slices.Clone(g.s.Want)
 	if !g.anchored(i, i, r, rest) {
@@ -201,8 +201,8 @@ func (g *placer) part(i int, r problem.Region, rest []int32) {
 	}
 }
 
-// asking are the children of a group for whose pods there may be room in a region, in the
-// order of placing: where nodes are few and kinds many, those with pods that the nodes take.
+// asking are the children of a group that may have room for pods in a region, in the order of placing. Where nodes are
+// few and kinds many, only children with pods that the nodes take.
 func (g *placer) asking(i int, r problem.Region) []int {
 	children := g.s.Children(i)
 	if !g.sparse(i, r) {
@@ -253,8 +253,8 @@ func (g *placer) roomFor(kind int, pods int64, r problem.Region) bool {
 	return g.P.Capacity(r, kind) >= pods || r.At == counts.Whole && (g.Widen(kind, pods, r) || g.shift(kind, pods, r))
 }
 
-// kindsIn are the positions of a group's kinds of which pods may have room in a region: where
-// nodes are few and kinds many, those that the nodes take.
+// kindsIn are the positions of a group's kinds that may have room in a region. Where nodes are few and kinds many, only
+// kinds that the nodes take.
 func (g *placer) kindsIn(i int, r problem.Region) []int32 {
 	kinds, found := g.P.KindsOf(i), g.Positions[:0]
 	if g.sparse(i, r) {
@@ -282,8 +282,8 @@ func (g *placer) kindsIn(i int, r problem.Region) []int32 {
 	return found
 }
 
-// untouched places whole siblings of one kind in a region while that works, and
-// returns those of which something is still to be placed.
+// untouched places whole siblings of one kind in a region while that works, and returns the siblings that still have
+// pods to place.
 func (g *placer) untouched(siblings []int, rest []int32, r problem.Region) []int {
 	fresh, left := make([]int, 0, len(siblings)), []int(nil)
 	for _, child := range siblings {

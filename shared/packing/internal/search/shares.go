@@ -92,8 +92,8 @@ func (s *shares) locate(t *counts.Topology) {
 	}
 }
 
-// next is the domain to place pods in: of those that members use, or else of all, the
-// tightest that takes all, or the one that takes most; none if no domain takes any.
+// next is the domain to place pods in: among the domains that members use, or else among all, the tightest that takes
+// all pods, or the one that takes most; none if no domain takes any.
 func (s *shares) next(all int64) int {
 	s.Steps += 1 + len(s.units)/problem.Passed
 	if best := s.among(&s.members, all); best != counts.None {

@@ -55,8 +55,8 @@ func (g *placer) another(i int, r problem.Region) bool {
 	return g.P.Capacity(r, kind) == 0 && (g.Widen(kind, 1, r) || g.shift(kind, 1, r))
 }
 
-// Tight has a pod of each kind of which all nodes are full of such pods, as far as that is seen
-// in some steps: those from which no path leads to room once as many pods as can be have a node.
+// Tight has a pod of each kind that fills all of its nodes, as far as a bounded number of steps shows: once as many
+// pods as possible have a node, no path of moves leads from these pods to room.
 func (d *Search) Tight() (pods []string) {
 	if d.P.Partial || d.Top == nil || len(d.P.Relations) > 0 {
 		return nil

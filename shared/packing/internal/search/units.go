@@ -9,8 +9,8 @@ import (
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// counted gives the level of which a group should use few units, if they can be counted: all its pods are of one
-// kind, which many nodes take, and none stand yet.
+// counted returns the level of the units that a group should use few of, if the units can be counted: all its pods are
+// of one kind, many nodes take that kind, and no pod of the group runs yet.
 func (g *placer) counted(i int) (level int, ok bool) {
 	grp := &g.P.Groups[i]
 	level = grp.Preferred
@@ -24,8 +24,8 @@ func (g *placer) counted(i int) (level int, ok bool) {
 	return level, wanted == 1 && g.P.Shapes[g.leading(i)].Sparse == nil
 }
 
-// nextClosest is next for a group that prefers a level inside of it: the domain where its pods need the fewest
-// units of that, and of several the tightest. O(domains), and O(units) of those that may be the one.
+// nextClosest is next for a group that prefers a level below: the domain where its pods need the fewest units of that
+// level, the tightest on a tie. O(domains), and O(units) of the candidates.
 func (g *placer) nextClosest(p *pass, level int) int32 {
 	t, shape := g.P.Cluster.Topologies[p.of.Slot], g.leading(p.group)
 	pods, s := int64(*g.P.Wanted(g.s.Want, p.group, shape)), g.P.Shapes[shape]
