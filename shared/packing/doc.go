@@ -22,11 +22,11 @@
 // # Bounds
 //
 // The amounts that nodes offer are clamped to MaxAmount. A gang that requests more for one pod is Invalid. The pods of
-// one shape on one node and the pending pods of a gang are bounded by 2^20. Every loop of the search counts its steps, and
-// its records are bounded too; placing each pod once is not charged to the budget. A bounded number of kinds has dense
-// counts. The pods of further kinds get some of the nodes that they could use; pods that do not fit there are Unknown.
-// The same holds for further filters after maxQuestions evaluations. No input makes the package panic, except a
-// Shape.Excluded that calls the Cluster.
+// one shape on one node and the pending pods of a gang are bounded by 2^20. Every loop of the search counts its steps,
+// and its records are bounded too; placing each pod once is not charged to the budget. A bounded number of kinds has
+// dense counts. The pods of further kinds get some of the nodes that they could use; pods that do not fit there are
+// Unknown. The same holds for further filters after maxQuestions evaluations. No input makes the package panic, except
+// a Shape.Excluded that calls the Cluster.
 //
 // # Use
 //

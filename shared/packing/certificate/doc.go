@@ -12,9 +12,9 @@
 //   - for each group with a placed pod: the group is satisfied; its pods and its descendants' pods, running pods
 //     included, stand in one domain of its required level; and its placed pods stand in the domain of the pods that it
 //     follows;
-//   - for each relation: each placed pod of an item is in a domain of the level. A domain that an item enters (with pods
-//     as items: that a pod enters) has no more items afterwards than allowed, and is near if the relation has Near. An
-//     item enters a domain in which none of its pods ran;
+//   - for each relation: each placed pod of an item is in a domain of the level. A domain that an item enters (with
+//     pods as items: that a pod enters) has no more items afterwards than allowed, and is near if the relation has
+//     Near. An item enters a domain in which none of its pods ran;
 //   - the root is satisfied.
 //
 // A leaf is satisfied by MinMember pods, running pods included; a parent by MinSubGroups satisfied children.
@@ -22,21 +22,21 @@
 // # What a proof says
 //
 // A proof is about one group, the goal, at first the root. In each place of the proof every group has a region: the
-// nodes that its pods may use. At first that is what its running members, the pods that it follows and its required level
-// leave, for it and for the groups around it. The rules:
+// nodes that its pods may use. At first that is what its running members, the pods that it follows and its required
+// level leave, for it and for the groups around it. The rules:
 //
 //   - deficit: pods that fit on no node of their leaf's region, even alone, get none. If the other pods do not suffice,
 //     the goal cannot be satisfied.
-//   - cut: every placement that satisfies the goal places pods of at least the weight Need, and the nodes take pods of at
-//     most the weight Offer. Need is the sum over the lightest pods and children that satisfy each group; pods are in one
-//     leaf only, so sums are right. Offer is the sum over nodes of the heaviest set of pods that fits on the node, or of
-//     an upper bound of it. If groups have the weight, a domain takes a set of groups only if, for each measure of By, the
-//     groups need no more than the nodes of the domain offer. That holds since no group contains another, each stands
-//     whole in one domain, and each group with placed pods is satisfied.
+//   - cut: every placement that satisfies the goal places pods of at least the weight Need, and the nodes take pods of
+//     at most the weight Offer. Need is the sum over the lightest pods and children that satisfy each group; pods are
+//     in one leaf only, so sums are right. Offer is the sum over nodes of the heaviest set of pods that fits on the
+//     node, or of an upper bound of it. If groups have the weight, a domain takes a set of groups only if, for each
+//     measure of By, the groups need no more than the nodes of the domain offer. That holds since no group contains
+//     another, each stands whole in one domain, and each group with placed pods is satisfied.
 //   - branch: a group with placed pods stands in one domain of its required level, and so in one domain of each broader
 //     level. In each case its region shrinks to the domain; without placed pods it shrinks to nothing.
-//   - without: a group with placed pods is satisfied. If it cannot be satisfied, it has none, and does not count for its
-//     parent.
+//   - without: a group with placed pods is satisfied. If it cannot be satisfied, it has none, and does not count for
+//     its parent.
 //
 // A rule may ignore constraints. It never adds one, except the constraints that the branches around it have split into
 // cases.
