@@ -3,6 +3,8 @@
 package events
 
 import (
+	"fmt"
+
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	clientevents "k8s.io/client-go/tools/events"
@@ -10,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/warning"
 )
 
@@ -120,7 +123,7 @@ func (r Recorder) record(object, related client.Object, eventType string, reason
 		return
 	}
 	recorded.WithLabelValues(string(reason)).Inc()
-	text := shorten(note, args...)
+	text := brief.Message(fmt.Sprintf(note, args...))
 	if eventType == corev1.EventTypeWarning && reason != ReconcileFailed { // The log has the error of a failure itself.
 		warning.Log(log.Log, text, "event", reason, "namespace", object.GetNamespace(), "name", object.GetName())
 	}

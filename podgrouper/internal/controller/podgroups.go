@@ -21,6 +21,7 @@ import (
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/apply"
+	"packtree.dev/shared/brief"
 
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/podgroups"
@@ -180,7 +181,7 @@ func (k *podGroups) refused(
 		return kept{wrong: wrong, again: soon}, nil // Another writer made or changed it since it was read.
 	default:
 		k.warn(witness, eventUnwritten,
-			shortened(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
+			brief.Message(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
 		return kept{}, err
 	}
 }
@@ -328,21 +329,10 @@ func referenceTo(owner grouping.Owner) *corev1.ObjectReference {
 	}
 }
 
-// longestMessage is the maximum length of an event's note.
-const longestMessage = 1024
-
 func sentence(errs field.ErrorList) string {
 	parts := make([]string, len(errs))
 	for i, err := range errs {
 		parts[i] = err.Error()
 	}
-	return shortened(strings.Join(parts, "; "))
-}
-
-func shortened(message string) string {
-	const more = "…"
-	if len(message) <= longestMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:longestMessage-len(more)], "") + more
+	return brief.Message(strings.Join(parts, "; "))
 }

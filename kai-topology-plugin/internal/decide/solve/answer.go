@@ -6,6 +6,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 	"packtree.dev/shared/podgrouptree"
@@ -83,7 +84,7 @@ func Stand(request Request) (*Answer, error) {
 // Held is the answer for a gang that cannot be planned. The domains in which it stands are left out: its topology may
 // not exist.
 func Held(g *gang.Gang, hold *gang.Hold) *Answer {
-	answer := &Answer{Verdict: hold.Reason, Message: hold.Message}
+	answer := &Answer{Verdict: hold.Reason, Message: brief.Message(hold.Message)}
 	if g.Tree == nil {
 		return answer
 	}

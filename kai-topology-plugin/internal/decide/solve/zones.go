@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/packing"
 )
 
@@ -206,7 +207,8 @@ func (s *Session) explainZones(answer *Answer) {
 		}
 		if full := s.tooFull(s.short(e)); full > 0 {
 			e.Excluded = append(e.Excluded, packing.Exclusion{Reason: eligibility.ZonesTooFull, Nodes: full})
-			e.Sentence += fmt.Sprintf("; %s excluded by %s", counted(full, "node"), eligibility.ZonesTooFull)
+			e.Sentence = brief.Message(fmt.Sprintf("%s; %s excluded by %s", e.Sentence, counted(full, "node"),
+				eligibility.ZonesTooFull))
 		}
 	}
 	if len(answer.Explanations) > 0 {

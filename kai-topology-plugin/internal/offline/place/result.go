@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 	"packtree.dev/shared/render"
@@ -126,7 +127,7 @@ func resultOf(key gang.Key, answer *solve.Answer) PodGroupResult {
 		Namespace:   key.Namespace,
 		Name:        key.Name,
 		Verdict:     answer.Verdict,
-		Message:     answer.Message,
+		Message:     brief.Message(answer.Message),
 		Assignments: map[string]string{},
 		SubGroups:   []SubGroupResult{},
 		Certificate: certificateOf(answer),

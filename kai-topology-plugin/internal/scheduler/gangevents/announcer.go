@@ -2,14 +2,13 @@
 package gangevents
 
 import (
-	"unicode/utf8"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // Reasons of events that are not reasons of the condition Scheduled as well.
@@ -35,12 +34,8 @@ const (
 	ZoneMispredicted = "ZoneMispredicted"
 )
 
-const (
-	// action is what the scheduler was doing when something was worth an event.
-	action = "Scheduling"
-	// longestNote is the longest note of an event, in bytes, that the API server takes.
-	longestNote = 1024
-)
+// action is what the scheduler was doing when something was worth an event.
+const action = "Scheduling"
 
 // News is what is worth an event.
 type News struct {
@@ -81,18 +76,5 @@ func (a *Announcer) Announce(subject Subject, news News) {
 	if news.Pod != nil {
 		regarding = news.Pod
 	}
-	a.recorder.Eventf(regarding, nil, news.Type, news.Reason, action, "%s", Note(news.Note))
-}
-
-// Note cuts a sentence to what an event can hold.
-func Note(sentence string) string {
-	const dots = " …"
-	if len(sentence) <= longestNote {
-		return sentence
-	}
-	end := longestNote - len(dots)
-	for !utf8.RuneStart(sentence[end]) {
-		end--
-	}
-	return sentence[:end] + dots
+	a.recorder.Eventf(regarding, nil, news.Type, news.Reason, action, "%s", brief.Message(news.Note))
 }

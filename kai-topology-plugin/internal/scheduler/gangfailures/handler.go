@@ -19,6 +19,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // quieter is how much more verbose the log must be for kube-scheduler's lines about a pod of a gang than for those
@@ -38,7 +39,7 @@ func Handler(
 		if _, member := gang.KeyOf(pod); member {
 			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
 			profile = &gangProfile{Framework: profile, informed: informed, writer: statusWriter{
-				sentence: Sentence(status), unmarked: !marks(pod), conditions: conditions, context: ctx,
+				sentence: brief.Message(Sentence(status)), unmarked: !marks(pod), conditions: conditions, context: ctx,
 			}}
 		}
 		next(ctx, profile, info, status, nominating, start)

@@ -7,8 +7,6 @@ import (
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/lru"
-
-	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 )
 
 // remembered is how many pods are known to have had their event before the API server shows it.
@@ -52,5 +50,5 @@ func (r *recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if pod, ok := regarding.(*corev1.Pod); ok && !r.informed.first(pod) {
 		return
 	}
-	r.EventRecorderLogger.Eventf(regarding, related, eventType, reason, action, "%s", gangevents.Note(r.sentence))
+	r.EventRecorderLogger.Eventf(regarding, related, eventType, reason, action, "%s", r.sentence)
 }

@@ -22,7 +22,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/kueue"
 )
 
@@ -224,7 +224,7 @@ func fits(answer *solve.Answer, pods []*corev1.Pod) (state, message string) {
 	for _, pod := range pods {
 		if _, ok := answer.Nodes[pod.Name]; !ok && pod.Spec.NodeName == "" {
 			message = cmp.Or(answer.Message, "the pods have no room")
-			return kueue.CheckRetry, gangevents.Note(message)
+			return kueue.CheckRetry, brief.Message(message)
 		}
 	}
 	return kueue.CheckReady, "the scheduler has room for it"

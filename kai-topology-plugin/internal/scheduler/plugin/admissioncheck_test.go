@@ -31,8 +31,8 @@ func TestAWorkloadFitsIfAllItsPodsGetNodes(t *testing.T) {
 		"one has none": {solve.Answer{Nodes: map[string]string{"a": "n1"}, Message: "short of 1 gpu"},
 			kueue.CheckRetry, "short of 1 gpu"},
 		"no reason is given": {solve.Answer{}, kueue.CheckRetry, "the pods have no room"},
-		"a sentence is longer than Kueue takes": {solve.Answer{Message: "x" + strings.Repeat("×", 600)}, kueue.CheckRetry,
-			"x" + strings.Repeat("×", 509) + " …"},
+		"a sentence is longer than Kueue takes": {solve.Answer{Message: strings.Repeat("gpu ", 600)}, kueue.CheckRetry,
+			strings.Repeat("gpu ", 255) + "…"},
 	} {
 		state, message := fits(&c.answer, pods)
 		if state != c.state || message != c.message {

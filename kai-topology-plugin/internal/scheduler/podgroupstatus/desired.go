@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // Observed is what is known of a gang.
@@ -92,7 +93,7 @@ func conditionOf(observed Observed) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: finished}
 	case observed.Gang.Satisfied(gang.NoPending), observed.Gang.Finishing():
 		return metav1.Condition{
-			Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed)),
+			Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: brief.Message(furtherPods(observed)),
 		}
 	case lost(observed):
 		return waits(scheduling.ReasonBelowMinimum, belowMinimum(observed))
@@ -144,18 +145,7 @@ func belowMinimum(observed Observed) string {
 }
 
 func waits(reason, message string) metav1.Condition {
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: short(message)}
-}
-
-// longestMessage is the longest message of a condition, in bytes. The API server takes more, but nobody reads it, and a
-// PodGroup in which everything is wrong has as many sentences as groups.
-const longestMessage = 4096
-
-func short(message string) string {
-	if len(message) <= longestMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:longestMessage-len(" …")], "") + " …"
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: brief.Message(message)}
 }
 
 // furtherPods says why pods have no node that the minima do not need: those above them, and those of no group.

@@ -1,10 +1,12 @@
 package podgroupstatus_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
@@ -285,5 +288,33 @@ func TestPlacement(t *testing.T) {
 				t.Error("another placement does not differ")
 			}
 		})
+	}
+}
+
+// A PodGroup in which 100 groups are wrong, and an answer with many reasons, give short conditions.
+func TestConditionsAreShort(t *testing.T) {
+	reasons := strings.Repeat("subgroup "+strings.Repeat("é", 120)+" has no room; ", 100)
+	wrong := observed(t, 1, 1, 0).Gang.PodGroup
+	for i := range 100 {
+		wrong.Spec.SubGroups = append(wrong.Spec.SubGroups, scheduling.SubGroup{Name: fmt.Sprintf("group-%d", i),
+			Parent: ptr.To(strings.Repeat("a", 63))})
+	}
+	invalid, hold := gang.Assemble(wrong, nil, func(string) (podgrouptree.Hierarchy, bool) { return nil, false })
+	lacking := observed(t, 2, 1, 1)
+	lacking.Last = &solve.Answer{Verdict: "Infeasible", Message: reasons}
+	further := observed(t, 1, 1, 1)
+	further.Last = &solve.Answer{Verdict: "Placed", Message: reasons}
+	lacking.Repair = gangstate.Repair{Reason: "NoRoom", Message: reasons}
+	for reason, seen := range map[string]podgroupstatus.Observed{
+		"Invalid": {Gang: invalid, Hold: hold}, "BelowMinimum": lacking, "Placed": further,
+	} {
+		for _, condition := range podgroupstatus.Of(seen, now).Status().Conditions {
+			if len(condition.Message) > 1024 || !utf8.ValidString(condition.Message) {
+				t.Errorf("%s: %s has %d bytes: %s", reason, condition.Type, len(condition.Message), condition.Message)
+			}
+			if condition.Type == scheduling.ConditionScheduled && condition.Reason != reason {
+				t.Errorf("the reason is %s, want %s", condition.Reason, reason)
+			}
+		}
 	}
 }

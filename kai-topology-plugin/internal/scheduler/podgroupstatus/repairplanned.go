@@ -6,6 +6,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/repairpolicy"
 )
 
@@ -26,7 +27,7 @@ func repairPlanned(observed Observed, scheduled metav1.Condition, now metav1.Tim
 	}
 	condition := metav1.Condition{
 		Type: scheduling.ConditionRepairPlanned, ObservedGeneration: podGroup.Generation, LastTransitionTime: now,
-		Status: metav1.ConditionFalse, Reason: said.Reason, Message: short(said.Message),
+		Status: metav1.ConditionFalse, Reason: said.Reason, Message: brief.Message(said.Message),
 	}
 	if said.Reason == scheduling.ReasonMoveAhead || said.Reason == scheduling.ReasonMoving {
 		condition.Status = metav1.ConditionTrue

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/problem"
 	"packtree.dev/shared/packing/internal/search"
@@ -44,6 +45,9 @@ func (d *report) answer() Decision {
 	result.Groups = d.groups(l)
 	if !d.terse {
 		result.Explanations = d.explain(l, result.Groups)
+		for i := range result.Explanations {
+			result.Explanations[i].Sentence = brief.Message(result.Explanations[i].Sentence)
+		}
 	}
 	return result
 }
