@@ -6,8 +6,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Aside runs a function during which the nodes are shown otherwise than they are, and as they are afterwards. No
-// answer that was given before is the worse for it: see Holds. Nobody else asks the view meanwhile.
+// Aside runs a function while the nodes are shown changed, and restores them afterwards. Earlier answers stay valid:
+// see Holds. The view has no other user meanwhile.
 func (v *View) Aside(nodes []fwk.NodeInfo, run func() error) error {
 	v.follow(nodes)
 	before := v.moments

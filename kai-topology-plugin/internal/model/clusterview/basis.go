@@ -66,8 +66,7 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool 
 	return basis.reserved == 0 || basis.reserved == fingerprint(reserved)
 }
 
-// Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody
-// that they had not before.
+// Bettered returns a number that changes whenever the last seen nodes have room that they did not have before.
 func (v *View) Bettered() int {
 	return v.moments.better
 }
@@ -88,7 +87,7 @@ func fingerprint(reserved Reserved) (sum uint64) {
 type moments struct {
 	// now counts the changes, from 1 on.
 	now int
-	// better is the last change that gave room to somebody, and relabelled the last one of each label.
+	// better is the last change that freed room, and relabelled the last change of each label.
 	better     int
 	relabelled map[string]int
 }

@@ -73,7 +73,7 @@ func (o *offer) repels() string {
 	return text.String()
 }
 
-// follow brings the cluster in step with the nodes. A node whose generation is known costs one comparison.
+// follow brings the cluster in step with the nodes. A node with a known generation costs one comparison.
 func (v *View) follow(nodes []fwk.NodeInfo) {
 	v.followNodes(nodes)
 	v.followZones()
@@ -179,7 +179,7 @@ func (v *View) house(known *seen, labels map[string]string) {
 // usedOn is the pod that stands for all pods on a node.
 func usedOn(node string) string { return "on " + node }
 
-// reorder remembers the order of the nodes, and drops those that are gone.
+// reorder remembers the order of the nodes, and drops removed nodes.
 func (v *View) reorder(nodes []fwk.NodeInfo) {
 	pass := v.versions + 1
 	v.versions = pass

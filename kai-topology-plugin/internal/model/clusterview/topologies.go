@@ -2,11 +2,11 @@ package clusterview
 
 import "fmt"
 
-// maxTopologies is how many topologies the cluster keeps beyond those that a decision names: each costs a few bytes a
-// node, and each change of a node goes into all of them.
+// maxTopologies is how many topologies the cluster keeps beyond the ones that a decision names: each costs a few bytes
+// a node, and each change of a node goes into all of them.
 const maxTopologies = 16
 
-// topologies are those that the cluster knows, with the decision that last named them.
+// topologies are the topologies that the cluster knows, with the last decision that named them.
 type topologies struct {
 	named    map[string]int
 	decision int

@@ -35,9 +35,9 @@ type Trial struct {
 	unprovided []string
 }
 
-// Begin brings the view in step with the nodes, in whatever order, and with the topologies, given by name as levels
-// from the broadest on. It is about pods of which ask for host ports what asking does, and about these demands of
-// zones. The caller has the view for itself until End.
+// Begin brings the view in step with the nodes, in any order, and with the topologies, given by name as levels from the
+// broadest on. The trial knows the host ports that the pods of asking request, and the given demands of zones. The
+// caller has the view for itself until End.
 func (v *View) Begin(
 	nodes []fwk.NodeInfo, topologies map[string][]string, asking []*corev1.Pod, demands ...*zones.Demand,
 ) (*Trial, error) {
@@ -70,8 +70,8 @@ func (t *Trial) End() {
 	t.view.shed()
 }
 
-// maxResources is how many names of resources may come up, besides those of the nodes, before the cluster is made
-// anew: pods may ask for resources that nobody has ever heard of, and the cluster never forgets one.
+// maxResources is how many names of resources may come up, besides the ones of nodes, before the cluster is built anew:
+// pods may request any name, and the cluster never forgets one.
 const maxResources = 64
 
 // shed begins a new cluster if this one has met too many resources.
@@ -162,7 +162,7 @@ func (t *Trial) Detach(node string, pods []*corev1.Pod) error {
 	return nil
 }
 
-// offerPorts lets each node offer every host port in question once, but for those that pods on it have.
+// offerPorts lets each node offer every requested host port once, except the ports in use by its pods.
 func (t *Trial) offerPorts() {
 	if len(t.ports) == 0 {
 		return

@@ -52,8 +52,8 @@ func New(filters kubeframework.Filters) *View {
 	return view
 }
 
-// Trust has the view not compare all nodes for as long as it is given the same slice of them. Changed then returns the
-// places of those that changed since it was called last, and nobody else calls it.
+// Trust lets the view skip the comparison of all nodes as long as it is given the same slice of them. changed then
+// returns the indices of the nodes that have changed since its last call; only the view calls it.
 func (v *View) Trust(changed func() []int) { v.changed = changed }
 
 // Filters returns the filters of the profile; nil if the view has none.
@@ -120,8 +120,8 @@ func (r Reserved) And(other Reserved) Reserved {
 	return all
 }
 
-// On returns the pods that will stand on a node and that the node does not show. It shows those that are on their way
-// out, and whose room is held already for others.
+// On returns the pods that will stand on a node and that the node does not show. The node still shows pods that are
+// being deleted, even if their room is already held for others.
 func (r Reserved) On(node fwk.NodeInfo) []*corev1.Pod {
 	reserved := r[node.Node().Name]
 	if len(reserved) == 0 {

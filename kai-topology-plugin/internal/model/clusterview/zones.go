@@ -13,8 +13,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// zoned counts how many pods of each demand fit into the zones of nodes whose kubelets reject pods by zone. To packing
-// the demand is a resource: such a node has as many of it as pods fit there, and every other node has plenty.
+// zoned counts how many pods of each demand fit into the zones of nodes with kubelets that reject pods by zone. To
+// packing the demand is a resource: such a node has as many units as pods fit there, and every other node has plenty.
 type zoned struct {
 	catalogue *zones.Catalogue
 	// seen is the version of the catalogue that is known.
@@ -23,7 +23,7 @@ type zoned struct {
 	usage map[string]*zones.Usage
 	// nodes are what the usage was counted by.
 	nodes map[string]*zones.Node
-	// demands are those of late, by the name of their resource, and decision counts those that named any.
+	// demands are the recent demands, by the name of their resource; decision counts the decisions that named any.
 	demands  map[string]*asked
 	decision int
 }
@@ -37,7 +37,7 @@ type asked struct {
 // mostPods is how many pods are counted on one node.
 const mostPods = 1 << 20
 
-// maxDemands is how many demands are counted beyond those that a decision names.
+// maxDemands is how many demands are counted beyond the ones that a decision names.
 const maxDemands = 16
 
 // SeeZones has the view count the zones of nodes. It is called before anything is asked of the view.
@@ -125,7 +125,7 @@ func ZoneRoom(usage *zones.Usage, demand *zones.Demand) int64 {
 // zonesOf is the pod that takes of a node what its zones have no room for.
 func zonesOf(node string) string { return "zones of " + node }
 
-// lookAtZones is for a node that has changed, or of which the zones have.
+// lookAtZones counts anew what the zones of a changed node take.
 func (v *View) lookAtZones(known *seen) {
 	if len(v.zoned.demands) == 0 {
 		return

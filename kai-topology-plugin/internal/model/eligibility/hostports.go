@@ -9,8 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// HostPorts are the host ports that pods of one decision ask for. To packing each is a resource of which every node
-// offers one, so that pods which ask for it do not share a node.
+// HostPorts are the host ports that the pods of one decision request. To packing each is a resource with one unit on
+// every node, so that two pods with the same host port do not share a node.
 type HostPorts []hostPort
 
 // hostPort is a port on one address of a node, or on all of them: anyAddress.

@@ -13,7 +13,7 @@ func onHost(host string) func(*corev1.Node) {
 	return func(node *corev1.Node) { node.Labels[corev1.LabelHostname] = host }
 }
 
-// requiring has a pod need one of several terms, each of which is a list of rules.
+// requiring gives a pod required node affinity with several terms, each a list of rules.
 func requiring(terms ...[]corev1.NodeSelectorRequirement) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		selector := &corev1.NodeSelector{}

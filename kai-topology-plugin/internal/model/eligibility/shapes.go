@@ -123,7 +123,7 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 // zoned reports whether nodes are told apart by what pods of a kind ask of NUMA zones.
 func (s *Shapes) zoned(kind *kind) bool { return kind.demand != nil && s.nodes.Zones().Enforcing() > 0 }
 
-// avoiding is a text about the nodes whose kubelets have rejected pods of the same owner, "" if there are none.
+// avoiding is a text about the nodes with kubelets that have rejected pods of the same owner, "" if there are none.
 func (s *Shapes) avoiding(pod *corev1.Pod) string {
 	if owner := ZoneOwner(pod); s.nodes.Zones().AvoidsAny(owner) {
 		return " of " + owner

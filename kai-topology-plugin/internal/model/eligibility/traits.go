@@ -21,7 +21,7 @@ type traits struct {
 	OS           *corev1.PodOS                     `json:",omitempty"`
 	HostNetwork  bool                              `json:",omitempty"`
 	HostUsers    *bool                             `json:",omitempty"`
-	// Labels has those that make a difference.
+	// Labels are the labels that make a difference.
 	Labels map[string]string `json:",omitempty"`
 }
 

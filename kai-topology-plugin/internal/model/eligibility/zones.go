@@ -15,15 +15,15 @@ import (
 // one NUMA zone".
 const zonePrefix = "× "
 
-// ZoneResource names the resource by which packing counts a demand. Every pod with the demand asks for one, and a node
-// whose kubelet rejects pods by zone has as many as pods with the demand fit there.
+// ZoneResource names the resource that packing counts a demand by. Every pod with the demand requests one unit. A node
+// with a kubelet that rejects pods by zone has as many units as pods with the demand fit there.
 func ZoneResource(demand *zones.Demand) string { return zonePrefix + demand.String() }
 
 // IsZoneResource reports whether ZoneResource returns the name for some demand.
 func IsZoneResource(name string) bool { return strings.HasPrefix(name, zonePrefix) }
 
-// ZoneOwner names what a pod belongs to that has to avoid a node whose kubelet has rejected one of its pods: its gang,
-// or else its controller; "" for a pod by itself.
+// ZoneOwner names the owner of a pod that avoids nodes after a kubelet has rejected one of its pods: the gang, or else
+// the controller; "" for a pod by itself.
 func ZoneOwner(pod *corev1.Pod) string {
 	if key, member := gang.KeyOf(pod); member {
 		return "gang " + key.String()
@@ -34,7 +34,7 @@ func ZoneOwner(pod *corev1.Pod) string {
 	return ""
 }
 
-// rejectedBefore is the objection to a node whose kubelet has rejected a pod of the same owner.
+// rejectedBefore is the objection to a node with a kubelet that has rejected a pod of the same owner.
 const rejectedBefore = "a kubelet that rejected such a pod for its NUMA zones"
 
 // ZoneObjection says, as a noun, why a node takes no pod with a demand even when it is empty, or none of an owner any
@@ -46,10 +46,10 @@ func ZoneObjection(catalogue *zones.Catalogue, demand *zones.Demand, owner, node
 	return catalogue.Node(node).Never(demand)
 }
 
-// ZonesTooFull is the objection to a node whose zones would take a pod if they were empty.
+// ZonesTooFull is the objection to a node with zones that take the pod only when they are empty.
 const ZonesTooFull = "NUMA zones too full"
 
-// rejection is the reason of a pod's status whose kubelet has rejected it for its NUMA zones.
+// rejection is the reason in a pod's status after the kubelet has rejected it for its NUMA zones.
 const rejection = "TopologyAffinityError"
 
 // RejectedByZone reports whether the kubelet of a pod's node has rejected it for its NUMA zones.

@@ -14,10 +14,10 @@ import (
 // mostComing is how many pods of a gang are looked ahead for. A domain that has room for so many is as good as any.
 const mostComing = 1024
 
-// Coming returns the pods that the gang is expected to have besides the pending ones: those behind scheduling gates,
-// and those that are still to be made. These are taken to be like the youngest pod of their leaf, and bear names that
-// no pod can have; of a leaf without a pod nobody knows what its pods will ask for. There are none once a pod of the
-// gang stands, and none of a gang that may stand anywhere: where its first pods go says nothing about the others.
+// Coming returns the pods that the gang will have besides the pending ones: pods with scheduling gates, and pods that
+// are not created yet. A pod that is not created yet is taken to be like the youngest pod of its leaf, with a name that
+// no pod can have; for a leaf without pods there is none. A gang with a running pod or without a constraint has none
+// either: where its first pods go says nothing about the others.
 func (g *Gang) Coming() []*corev1.Pod {
 	if len(g.Standing) > 0 || !g.constrained() {
 		return nil
@@ -41,7 +41,7 @@ func (g *Gang) Coming() []*corev1.Pod {
 	return coming[:min(len(coming), mostComing)]
 }
 
-// made returns how many pods there are of each leaf of a gang of which none stands, and the youngest of them.
+// made returns the number of pods of each leaf of a gang without running pods, and the youngest of them.
 func (g *Gang) made() (number map[string]int, youngest map[string]*corev1.Pod) {
 	number, youngest = map[string]int{}, map[string]*corev1.Pod{}
 	for _, pods := range [][]*corev1.Pod{g.Pending, g.Gated, g.Done, g.Foreign} {

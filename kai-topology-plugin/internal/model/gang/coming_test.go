@@ -126,7 +126,7 @@ func TestNoMoreIsLookedAheadForThanCanBeOfUse(t *testing.T) {
 	}
 }
 
-// A pod to come has its own volumes and devices, of which nobody knows yet where they are.
+// A pod to come has its own volumes and devices; their nodes are not known yet.
 func TestWhatIsMadeForOnePodAloneIsNotThatOfAnother(t *testing.T) {
 	claim := func(name string) corev1.VolumeSource {
 		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}

@@ -17,8 +17,8 @@ import (
 // Gang is a PodGroup together with its pods.
 type Gang struct {
 	PodGroup *scheduling.PodGroup
-	// Tree is nil if the PodGroup is invalid. That of a gang which has started has the minima with which it goes on,
-	// and toStart those that it needed then; nil if they are the same.
+	// Tree is nil if the PodGroup is invalid. Once the gang has started, Tree has the minima that it goes on with and
+	// toStart the minima that it needed to start; nil if they are the same.
 	Tree, toStart *podgrouptree.Tree
 	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say
 	// where they stand.
@@ -33,7 +33,7 @@ type Gang struct {
 	Gated []*corev1.Pod
 	// Expected says how many pods leaves will have, where that is not their MinMember.
 	Expected podgrouptree.Expected
-	// Strays name a leaf that the tree does not have. They are nobody's members until they, or the PodGroup, change.
+	// Strays name a leaf that the tree does not have. They are no members until they, or the PodGroup, change.
 	Strays []*corev1.Pod
 	// Foreign wait for another scheduler. They are members once they have a node.
 	Foreign []*corev1.Pod
@@ -159,8 +159,8 @@ func byAge(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// Rank is the gang's place in the order of decisions. Its priority is the highest of its pods, which is that of all of
-// them unless somebody mixed pods of several priorities into one gang.
+// Rank is the gang's place in the order of decisions. Its priority is the highest priority of its pods, usually the
+// same for all of them.
 func (g *Gang) Rank() Rank {
 	rank := Rank{
 		Begun: g.Tree != nil && len(g.Standing) > 0 && !g.Satisfied(NoPending),
@@ -203,8 +203,8 @@ func (g *Gang) Satisfied(chosen func(pending *corev1.Pod) bool) bool {
 	return g.satisfiedBy(g.Standing, chosenPods)
 }
 
-// Finishing reports whether the gang only lacks pods that have done their work: what it needs stands or is done, and
-// nobody waits.
+// Finishing reports whether the gang lacks only pods that have completed: the pods that it needs run or are done, and
+// no pod waits.
 func (g *Gang) Finishing() bool {
 	return len(g.Done) > 0 && len(g.Pending)+len(g.Gated) == 0 && g.satisfiedBy(g.Standing, g.Done)
 }

@@ -23,8 +23,8 @@ func (g *Gang) Follows(leader *Gang) bool {
 // Key returns the name of the gang.
 func (g *Gang) Key() Key { return KeyOfPodGroup(g.PodGroup) }
 
-// Released returns the pods as they will be once Grove lets go of them, which it does with the pods of a gang that
-// follows when the gang that leads has its nodes. Who holds them besides Grove goes on holding them.
+// Released returns the pods without Grove's scheduling gate. Grove removes it from the pods of a scaled gang once its
+// base gang has its nodes. Other gates stay.
 func Released(pods []*corev1.Pod) []*corev1.Pod {
 	released := make([]*corev1.Pod, len(pods))
 	for i, pod := range pods {

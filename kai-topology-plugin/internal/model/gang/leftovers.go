@@ -8,9 +8,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Leftovers returns the groups that the gang, which has all that it needs, can do without, and of which pods stand, but
-// fewer than the group needs: these are of no use. Of such a group those below it are not returned. A gang of which
-// pods have done their work is coming to its end, and has none.
+// Leftovers returns the optional groups of a satisfied gang that have running pods, but fewer than the group needs:
+// these pods are of no use. Groups below a returned group are left out. A gang with completed pods is finishing, and
+// has none.
 func (g *Gang) Leftovers() []*podgrouptree.Group {
 	if g.Tree == nil || len(g.Done) > 0 {
 		return nil
@@ -29,8 +29,8 @@ func Leftovers(tree *podgrouptree.Tree, standing []*corev1.Pod) (groups []*podgr
 	return groups
 }
 
-// Raised returns the gang, which has all that it needs, as ones that need one group more than they have: for each group
-// of which a child lacks pods that wait. A gang of which pods have done their work is coming to its end, and has none.
+// Raised returns copies of a satisfied gang, each with one group more in its minimum: one copy for each group that has
+// an unsatisfied child with waiting pods. A gang with completed pods is finishing, and has none.
 func (g *Gang) Raised() (raised []*Gang) {
 	if g.Tree == nil || len(g.Done) > 0 {
 		return nil

@@ -9,9 +9,9 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// MadeForOther reports whether a pod was made for another topology than its PodGroup refers to. Grove replaces the
-// pods of a gang that turns to another topology before the gang turns; whoever sees the new pods and still the old
-// PodGroup would place them under the old one.
+// MadeForOther reports whether a pod was made for another topology than its PodGroup refers to. When a gang changes its
+// topology, Grove replaces its pods before it changes the PodGroup; in between, the new pods must not be placed under
+// the old topology.
 func MadeForOther(podGroup *scheduling.PodGroup, pod *corev1.Pod) bool {
 	refers := podGroup.Annotations[scheduling.AnnotationPodsTopology]
 	made := pod.Annotations[grove.AnnotationTopologyName]

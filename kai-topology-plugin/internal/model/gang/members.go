@@ -94,7 +94,7 @@ func (m *Members) StandingOf(leaf string) int { return m.tally[leaf].Standing }
 // Len returns how many pods are known.
 func (m *Members) Len() int { return len(m.pods) }
 
-// Pending returns the pods that wait for a node, those that the scheduler has put on one included, by age, then name.
+// Pending returns the pods that wait for a node, including assumed pods, by age, then name.
 func (m *Members) Pending() []*corev1.Pod { return m.in(Pending) }
 
 // Standing returns the pods that the API server shows on a node, by age, then name.

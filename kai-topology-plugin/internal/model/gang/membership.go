@@ -25,10 +25,10 @@ func KeyOf(pod *corev1.Pod) (Key, bool) {
 	return Key{Namespace: pod.Namespace, Name: name}, name != ""
 }
 
-// Expected reports whether the pod will become a member of a gang but does not name it yet: Grove labels its
-// pods, and other owners make theirs, before the pod grouper annotates them. Scheduled in between, a pod would be
-// lost to its gang. A pod that nobody owns and that has no wishes of its own loses nothing, and is not held up where
-// there is no pod grouper.
+// Expected reports whether the pod will become a member of a gang but does not name it yet: Grove labels its pods, and
+// other owners create theirs, before the pod grouper annotates them. Scheduled in between, a pod would be lost to its
+// gang. A pod without owner and without topology annotations loses nothing, and does not wait where there is no pod
+// grouper.
 func Expected(pod *corev1.Pod) bool {
 	if _, member := KeyOf(pod); member {
 		return false
@@ -45,8 +45,8 @@ func LeafOf(pod *corev1.Pod) string {
 	return pod.Labels[kai.LabelSubGroupName]
 }
 
-// Pending reports whether the pod waits for a node and may be given one: it has none, is not on its way out, and nobody
-// holds it back by a scheduling gate.
+// Pending reports whether the pod waits for a node and may be given one: it has no node, is not being deleted, and has
+// no scheduling gate.
 func Pending(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && !gone(pod) && len(pod.Spec.SchedulingGates) == 0
 }

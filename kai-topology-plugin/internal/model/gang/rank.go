@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rank is what decides whose turn it is: the higher priority first; then a gang that is half bound, as a scheduler that
-// dies leaves one behind, since it can go nowhere else; then the older, then the name.
+// Rank orders the decisions: first the higher priority; then a gang that is partly bound, as a scheduler that died may
+// leave it, since it can go nowhere else; then the older gang, then the name.
 type Rank struct {
 	Priority int32
 	// Begun is set if pods of the gang stand, but not all that it needs.

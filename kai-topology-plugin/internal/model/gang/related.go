@@ -75,7 +75,7 @@ func (s *Shared) blockers(levels podgrouptree.Levels) field.ErrorList {
 	return errs
 }
 
-// Add has the gang know where another gang stands or is about to. One that is nowhere is nobody to go to.
+// Add records the nodes on which another gang runs or is about to. A gang without nodes is not recorded.
 func (s *Shared) Add(other Key, nodes []string) {
 	if len(nodes) == 0 {
 		return
@@ -103,8 +103,8 @@ func NodesOf(pods []*corev1.Pod) []string {
 	return slices.Compact(nodes)
 }
 
-// TopologiesOf returns the names of the Topologies that a PodGroup refers to, valid or not, those that it shares with
-// others included, sorted and each once.
+// TopologiesOf returns the names of the Topologies that a PodGroup refers to, valid or not, including shared
+// constraints, sorted and each once.
 func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 	names := []string{podGroup.Annotations[scheduling.AnnotationSharedTopology]}
 	if constraint := podGroup.Spec.TopologyConstraint; constraint != nil {
@@ -125,8 +125,8 @@ func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// Topologies returns the names of the Topologies whose levels the gang speaks of, those that it shares included, each
-// once.
+// Topologies returns the names of the Topologies with levels that the gang refers to, including shared constraints,
+// each once.
 func (g *Gang) Topologies() []string {
 	names := make([]string, 0, len(g.Tree.Groups())+1+len(g.Relations))
 	for _, group := range g.Tree.Groups() {

@@ -21,8 +21,8 @@ type Relation struct {
 	// Others are the other gangs with the same key Gangs that stand or are planned somewhere, by namespace and name;
 	// with Near the one of that name. Assemble leaves it to Relate to say where.
 	Others []RelatedItems
-	// First is set where the gang that it is to be near, and that stands nowhere, has to be near this one, or near
-	// another of which that holds, and so on: of gangs in such a circle that whose name sorts first need not wait.
+	// First is set if the gang need not wait for the gang that it is to be near: that one stands nowhere and has to be
+	// near this one, directly or through others. In such a circle the gang with the first name goes first.
 	First bool
 }
 
@@ -57,8 +57,7 @@ func relationsOf(
 	return found, nil
 }
 
-// RelationKeys returns the keys that gangs have in common of which relations count one another, or are near one
-// another.
+// RelationKeys returns the keys that a PodGroup shares with the gangs that count in its relations, or that it is near.
 func RelationKeys(podGroup *scheduling.PodGroup) []Key {
 	keys := []Key{NearKey(KeyOfPodGroup(podGroup))}
 	parsed, errs := relations.Parse(podGroup.Annotations)
@@ -80,7 +79,7 @@ func relationKey(namespace string, r *relations.Relation) (Key, bool) {
 	return Key{Namespace: namespace, Name: "gangs/" + r.Gangs}, r.Gangs != ""
 }
 
-// NearKey is that of RelationKeys that a gang has in common with those that are to be near it.
+// NearKey is the key of RelationKeys that a gang shares with the gangs that are to be near it.
 func NearKey(of Key) Key { return Key{Namespace: of.Namespace, Name: "near/" + of.Name} }
 
 // RelationKey returns the key of a gang's relation, and false if it looks at no other gangs.

@@ -108,7 +108,7 @@ func (in *Inventory) addEvent(document manifests.Document) {
 	}
 }
 
-// addPodGroup takes a status as it is: whichever scheduler wrote it, its form is nobody's mistake who asks.
+// addPodGroup keeps a status as it is: a scheduler wrote it, not the user of the command.
 func (in *Inventory) addPodGroup(document manifests.Document) []manifests.Finding {
 	podGroup := &scheduling.PodGroup{}
 	status := document.Object.Object["status"]

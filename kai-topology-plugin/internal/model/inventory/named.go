@@ -8,7 +8,7 @@ import (
 )
 
 // named returns the documents with a name for each object that leaves its name to the API server. Answers go by names,
-// so two pods without one would be taken for the same. A generated name has no zeros, so these are nobody else's.
+// so two pods without one would be taken for the same. A generated name has no zeros, so these names do not collide.
 func named(documents []manifests.Document) []manifests.Document {
 	documents = slices.Clone(documents)
 	count := 0

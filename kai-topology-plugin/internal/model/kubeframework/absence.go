@@ -9,9 +9,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Without runs a function while nodes of the scheduling cycle's snapshot are shown without some of the pods on them,
-// which the filters then do not see either. Nobody else looks at the snapshot during a cycle; the nodes are as before
-// afterwards.
+// Without runs a function while nodes of the scheduling cycle's snapshot are shown without some of their pods; the
+// filters do not see these pods either. Only the caller uses the snapshot during a cycle. Afterwards the nodes are as
+// before.
 func Without(nodes fwk.NodeInfoLister, pods []*corev1.Pod, run func() error) error {
 	emptied := map[string]*emptied{}
 	own, _ := nodes.(*ownNodes)

@@ -33,7 +33,7 @@ func Requests(pod *corev1.Pod) (packing.Resources, error) {
 	return requests, nil
 }
 
-// vast is an amount of which no thousand together are more than can be counted, and more than any pod is given.
+// vast is more than any pod is given, and small enough that a thousand of it do not overflow.
 const vast = 1 << 50
 
 // asksForVast reports whether so much of a resource is asked for that kube-scheduler's sums may overflow.
@@ -78,13 +78,13 @@ func saturate(requests packing.Resources, pod *corev1.Pod) {
 	}
 }
 
-// Requested returns Requests for pods of which most stand on nodes, which have counted already what these take.
+// Requested returns Requests for pods that mostly have a node already: their NodeInfo has counted what they take.
 func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error) {
 	counted := map[*corev1.Pod]fwk.PodInfo{}
 	for _, node := range nodes {
 		for _, info := range node.GetPods() {
 			affinity := info.GetPod().Spec.Affinity
-			// Nodes also count pods whose affinity to pods cannot be read. Requests turns these down.
+			// Nodes also count pods with a malformed pod affinity. Requests rejects these.
 			if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
 				counted[info.GetPod()] = info
 			}
@@ -138,10 +138,10 @@ func Allocatable(node fwk.NodeInfo) packing.Resources {
 	return allocatable
 }
 
-// Used returns what the pods on a node take, including those that are being bound to it.
+// Used returns what the pods on a node take, including pods that are being bound to it.
 func Used(node fwk.NodeInfo) packing.Resources { return UsedIn(nil, node) }
 
-// UsedIn is Used in place of resources that nobody needs any more; nil if there are none.
+// UsedIn is Used that overwrites the given resources; nil allocates new ones.
 func UsedIn(used packing.Resources, node fwk.NodeInfo) packing.Resources {
 	if used == nil {
 		used = packing.Resources{}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 )
 
-// Assumed puts pods on nodes for as long as a decision takes, so that the filters of a profile see them there. It
-// works on the snapshot of the scheduling cycle, which nobody else looks at meanwhile, and all must be forgotten
-// before the cycle goes on.
+// Assumed puts pods on nodes for the time of one decision, so that the filters of a profile see them there. It changes
+// the snapshot of the scheduling cycle, which has no other user meanwhile. All pods must be forgotten before the cycle
+// goes on.
 type Assumed struct {
 	framework assumingFramework
 	resources *Resources

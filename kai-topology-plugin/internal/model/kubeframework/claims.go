@@ -29,7 +29,7 @@ func NewClaims(resources *Resources) *Claims {
 	return &Claims{resources: resources, cluster: cluster}
 }
 
-// ClaimTraits are what filters look at in a claim. Pods whose claims have the same are alike.
+// ClaimTraits are what filters look at in a claim. Pods with equal traits of claims are alike.
 type ClaimTraits struct {
 	// Name is set where it matters which claim it is: one that several pods use, or that is on its way to be bound.
 	Name    string `json:",omitempty"`
@@ -51,7 +51,7 @@ type volumeRequest struct {
 
 type boundVolume struct {
 	Affinity *corev1.VolumeNodeAffinity
-	// Labels are those by which volumes belong to zones, and Driver is whose volumes a node takes so many of.
+	// Labels tie a volume to zones. Driver is the CSI driver with the limit of volumes per node.
 	Labels map[string]string
 	Driver string
 	// Source is set for volumes of the drivers that Kubernetes once had built in.
@@ -144,7 +144,7 @@ func requestOf(claim *corev1.PersistentVolumeClaim) *volumeRequest {
 	return request
 }
 
-// zoneLabels are those that the filter for zones of volumes reads.
+// zoneLabels are the labels that the filter for zones of volumes reads.
 var zoneLabels = []string{
 	corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone,
 	corev1.LabelFailureDomainBetaRegion,

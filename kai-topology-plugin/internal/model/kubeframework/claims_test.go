@@ -121,7 +121,7 @@ func storing(name string, volumes ...string) *corev1.Pod {
 	return pod
 }
 
-// wired is a pod whose claim was made from a template; without a name it was not made yet.
+// wired is a pod with a claim from a template; without a name the claim does not exist yet.
 func wired(name, claim string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "d", ResourceClaimTemplateName: ptr.To("t")}}

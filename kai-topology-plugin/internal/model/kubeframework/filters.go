@@ -58,7 +58,7 @@ func Selects(ctx context.Context, filters Filters) bool {
 	return enabled && (!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
 }
 
-// ByTaints runs, of a cycle's filters, only those that look at nothing but the taints and the cordon of a node.
+// ByTaints runs only the filters of a cycle that look at nothing but the taints and the cordon of a node.
 func ByTaints(
 	ctx context.Context, filters Filters, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo,
 ) *fwk.Status {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Following is an Offline that follows a cluster: each time it is given everything, and takes over what is another than
-// before. Objects are told apart by where they are in memory, so that whoever changes one gives it as a new one, as
-// informers do. Nothing else may change it.
+// Following is an Offline that follows a cluster: each call is given everything, and takes over what differs from the
+// last call. Objects are compared by their address: a changed object must be a new one, as informers do. Nothing else
+// may change it.
 type Following struct {
 	*Offline
 	known    map[string]*followed[corev1.Node]

@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// Liftable reports whether pods that are put on nodes can end an objection: a pod that another has to be near, or
-// those that level out a spread. A node that lacks the label which such a rule reads stays excluded.
+// Liftable reports whether placing further pods can end an objection: a pod that another one must be near, or pods that
+// level out a spread. A node without the label that such a rule reads stays excluded.
 func Liftable(status *fwk.Status) bool {
 	switch status.Plugin() {
 	case names.InterPodAffinity:
@@ -86,8 +86,7 @@ func ReadLabels(
 	return sets.List(read), true
 }
 
-// FilterBut runs the filters as if those had not been asked whose objections are forgiven, nor those that IgnoreRoom
-// skips.
+// FilterBut runs the filters without the ones with forgiven objections, and without the ones that IgnoreRoom skips.
 func FilterBut(ctx context.Context, filters interface {
 	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
 }, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, forgiven func(*fwk.Status) bool,

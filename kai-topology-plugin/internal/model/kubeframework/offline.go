@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// offlinePlugins are the plugins of kube-scheduler whose answer depends on nothing but nodes and pods, and the two
-// without which there is no profile. Volumes and device claims need objects that only a cluster has.
+// offlinePlugins are the plugins of kube-scheduler that depend on nodes and pods only, and the two plugins that every
+// profile needs. Volumes and device claims need objects that only a cluster has.
 var offlinePlugins = []string{
 	names.PrioritySort,
 	names.NodeUnschedulable,
@@ -111,8 +111,8 @@ func onKnownNodes(pods []*corev1.Pod, nodes []*corev1.Node) []*corev1.Pod {
 // Nodes returns the nodes by name, with the pods on them. The slice stays as it is.
 func (o *Offline) Nodes() ([]fwk.NodeInfo, error) { return o.nodes.List() }
 
-// Changed returns which of Nodes were changed since it was asked last, by their place. It is for one who asks it before
-// nodes go or come.
+// Changed returns the indices in Nodes that have changed since the last call. Call it before nodes are added or
+// removed.
 func (o *Offline) Changed() []int { return o.nodes.takeChanged() }
 
 // Change has pods leave their nodes, nodes go, come or become others, and pods stand on the nodes that their specs

@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// ownNodes are nodes and the pods on them as filters see them, for a single owner that changes them in place.
-// kube-scheduler's own are a cache and a copy of it, of which each change compares all nodes.
+// ownNodes are nodes and their pods as filters see them, for a single owner that changes them in place. kube-scheduler
+// has a cache and a copy instead, and each change compares all nodes.
 type ownNodes struct {
 	// Snapshot is empty: it says what filters ask about besides nodes.
 	*cache.Snapshot
@@ -23,7 +23,7 @@ type ownNodes struct {
 	// listed anew once a pod with rules came or went.
 	all, affine, repelling []fwk.NodeInfo
 	unlisted               bool
-	// changed are the places of the nodes that changed since somebody asked.
+	// changed are the indices of the nodes that have changed since takeChanged.
 	changed []int
 }
 
@@ -38,7 +38,7 @@ func newOwnNodes() *ownNodes {
 	return &ownNodes{Snapshot: cache.NewEmptySnapshot(), byName: map[string]*ownNode{}}
 }
 
-// replace takes nodes away and adds others, on which nobody stands.
+// replace removes nodes and adds others, which have no pods.
 func (o *ownNodes) replace(gone, come []*corev1.Node) {
 	for _, node := range gone {
 		delete(o.byName, node.Name)
@@ -48,7 +48,7 @@ func (o *ownNodes) replace(gone, come []*corev1.Node) {
 		made.SetNode(node)
 		o.byName[node.Name] = made
 	}
-	// Whoever was given the list keeps it as it was.
+	// An earlier caller may still hold the old list, which is not changed.
 	sorted := slices.SortedFunc(maps.Values(o.byName), func(a, b *ownNode) int {
 		return cmp.Compare(a.Node().Name, b.Node().Name)
 	})
@@ -116,8 +116,8 @@ func (o *ownNodes) touch(node *ownNode) {
 	}
 }
 
-// touched records that a node is shown without some of its pods, or with them again; nobody has to know it who compares
-// generations.
+// touched records that a node is shown without some of its pods, or with them again. Callers that compare generations
+// need not know.
 func (o *ownNodes) touched(name string) {
 	if o != nil {
 		o.touch(o.byName[name])
@@ -172,8 +172,8 @@ func (o *ownNodes) Get(name string) (fwk.NodeInfo, error) {
 	return node.NodeInfo, nil
 }
 
-// AssumePod shows a pod on a node until ForgetPod. As in kube-scheduler's snapshot, the node's generation stays: nobody
-// who compares them sees the pod.
+// AssumePod shows a pod on a node until ForgetPod. As in kube-scheduler's snapshot, the node's generation stays, so
+// that a comparison of generations does not see the pod.
 func (o *ownNodes) AssumePod(info *framework.PodInfo) error {
 	node, err := o.of(info.Pod)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// repellers are rules of pods with required anti-affinity that were put on a snapshot, by the label of nodes that
-// they are about. The snapshot lists the nodes that have such pods once, when it is taken, so that the filter would
-// overlook those that came later.
+// repellers are the required anti-affinity rules of pods that were put on a snapshot, by the node label that they are
+// about. The snapshot lists the nodes with such pods once, when it is taken; the filter would overlook pods that come
+// later.
 type repellers map[nodeLabel][]fwk.AffinityTerm
 
 type nodeLabel struct{ key, value string }
@@ -53,11 +53,11 @@ func (r repellers) repel(pod *corev1.Pod, node *corev1.Node) bool {
 
 // Repulsion is a rule of required anti-affinity.
 type Repulsion struct {
-	// Owners are the names of the pods that have it, and Repelled of those that it keeps off.
+	// Owners are the names of the pods with the rule, and Repelled the names of the pods that it keeps off.
 	Owners, Repelled sets.Set[string]
 }
 
-// Mutual reports whether those who have the rule are among those whom it keeps off.
+// Mutual reports whether the rule keeps off all the pods that have it.
 func (r *Repulsion) Mutual() bool { return r.Repelled.IsSuperset(r.Owners) }
 
 // Repulsions returns the rules of required anti-affinity, by one topology key, that pods of one namespace have, in

@@ -58,8 +58,9 @@ func (r *Resources) Requests(pod *corev1.Pod) (packing.Resources, error) {
 	return requests, err
 }
 
-// ByDevices returns the resources that pods ask for and a DeviceClass provides, sorted, and those that one could
-// provide, but none does. Nodes that advertise none of a resource that is provided may have devices for it.
+// ByDevices returns, sorted, the resources that pods request and a DeviceClass provides, and the extended resources
+// that no DeviceClass provides although one could. Nodes that advertise none of a provided resource may have devices
+// for it.
 func (r *Resources) ByDevices(pods ...*corev1.Pod) (provided, unprovided []string) {
 	if r.devices == nil {
 		return nil, nil

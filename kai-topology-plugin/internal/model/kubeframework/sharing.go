@@ -17,9 +17,9 @@ import (
 
 // Sharing is what a pod that was put on a node has to do with claims that are not allocated yet, by their names.
 type Sharing struct {
-	// Allocates are those that are allocated when the pod is bound, and that others wait for.
+	// Allocates are the claims that are allocated when the pod is bound, and that other pods wait for.
 	Allocates []string
-	// Rides are those that another pod allocates.
+	// Rides are the claims that another pod allocates.
 	Rides []string
 }
 

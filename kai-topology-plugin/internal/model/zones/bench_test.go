@@ -52,7 +52,7 @@ func BenchmarkUsage(b *testing.B) {
 	}
 }
 
-// BenchmarkUsageKnown counts eight pods whose zones are known.
+// BenchmarkUsageKnown counts eight pods with known zones.
 func BenchmarkUsageKnown(b *testing.B) {
 	n, pods := benchmarked(b)
 	u := n.Usage(pods, nil)

@@ -24,7 +24,7 @@ type Catalogue struct {
 	mu        sync.RWMutex
 	nodes     map[string]*Node
 	enforcing int
-	// changes are the nodes of the last versions, of which the last is version.
+	// changes are the nodes that changed in the last versions, up to version.
 	changes []string
 	version int
 	// reopened is the last version by which an owner need not avoid a node any more.
@@ -48,7 +48,7 @@ type hold struct {
 // avoided is a node that an owner avoids.
 type avoided struct{ owner, node string }
 
-// look reads a catalogue, of which nil knows nothing.
+// look reads a catalogue; a nil catalogue has nothing.
 func look[T any](c *Catalogue, read func() T) (known T) {
 	if c == nil {
 		return known

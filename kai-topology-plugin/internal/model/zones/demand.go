@@ -15,7 +15,7 @@ import (
 
 // Demand is what a pod, or pods that are to share one zone, ask of zones. It is never changed.
 type Demand struct {
-	// containers are those that ask for anything that a kubelet aligns, in the order in which it admits them.
+	// containers are the containers that request anything that a kubelet aligns, in the order of admission.
 	containers []part
 	// whole is one part, the pod as a whole. Pods in one zone have only that.
 	whole []part
@@ -51,7 +51,7 @@ func DemandOf(pod *corev1.Pod) *Demand {
 	return d
 }
 
-// InOneZone is the demand of pods all of which are to come from one zone (one or more pods); never nil.
+// InOneZone is the demand of one or more pods that all need the same zone; never nil.
 func InOneZone(pods ...*corev1.Pod) *Demand {
 	var all []part
 	for _, pod := range pods {

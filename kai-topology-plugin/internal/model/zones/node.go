@@ -40,8 +40,8 @@ type Zone struct {
 	Capacity, Allocatable, Available packing.Resources
 }
 
-// Enforces reports whether the kubelet rejects pods whose zones do not fit: single-numa-node and restricted. nil does
-// not.
+// Enforces reports whether the kubelet rejects pods that do not fit into zones: with the policies single-numa-node and
+// restricted. A nil node does not.
 func (n *Node) Enforces() bool {
 	return n != nil && (n.Policy == SingleNUMA || n.Policy == Restricted)
 }
@@ -85,8 +85,7 @@ const most = 1 << 50
 // mostZones is how many zones a kubelet can number.
 const mostZones = 64
 
-// table has the amounts of a node in rows of zones and columns of the resources that the kubelet aligns: those that any
-// zone lists.
+// table has the amounts of a node, a row for each zone and a column for each aligned resource that any zone lists.
 type table struct {
 	columns []string
 	// memory tells columns of the memory manager, which keeps pods of one and of several zones apart.

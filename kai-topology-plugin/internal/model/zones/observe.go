@@ -13,7 +13,7 @@ import (
 // observation is what a NodeResourceTopology shows of the zones of the pods on a node.
 type observation struct {
 	*Usage
-	// shown tells the columns of which as much is in use as the pods ask for. Others are stale, or never maintained.
+	// shown marks the columns with as much in use as the pods request. Other columns are stale, or never maintained.
 	shown []bool
 	// used is what units have to explain, in the rows of the table.
 	used  []int64

@@ -33,16 +33,16 @@ type Usage struct {
 	pods map[types.UID]holding
 }
 
-// holding is what a pod holds. Of one whose zone is not known, this is counted in every zone.
+// holding is what a pod holds. If the zone of the pod is not known, it counts in every zone.
 type holding struct {
 	demand *Demand
 	held   Held
 	known  bool
 }
 
-// Usage counts pods on the node: those that known says the zones of, and then the others, as the kubelet would have
-// admitted them one after the other, oldest first. Where the object reports what is available, and the pods explain
-// it, their zones are those that it shows. Pods that have ended do not count. known may be nil.
+// Usage counts the pods on the node: first the pods with zones in known, then the others, as the kubelet would have
+// admitted them one after the other, oldest first. Where the object reports what is available, and the pods explain it,
+// their zones are the reported ones. Pods that have ended do not count. known may be nil.
 func (n *Node) Usage(pods []*corev1.Pod, known func(types.UID) (Held, bool)) *Usage {
 	if !n.Enforces() {
 		return nil
