@@ -74,7 +74,7 @@ func (p *Pen) Good(text string) string { return p.paint(text, color.FgGreen) }
 // Bad is for what is in the way.
 func (p *Pen) Bad(text string) string { return p.paint(text, color.FgRed) }
 
-// Careful is for what somebody should look at.
+// Careful is for text that needs attention.
 func (p *Pen) Careful(text string) string { return p.paint(text, color.FgYellow) }
 
 var palette = []color.Attribute{

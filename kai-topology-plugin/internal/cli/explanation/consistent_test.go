@@ -116,7 +116,7 @@ func completed(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
 	return gangs
 }
 
-// shown is a cluster as somebody sees it.
+// shown is a cluster as text.
 func shown(t *testing.T, cluster *inventory.Inventory) string {
 	t.Helper()
 	text, err := json.Marshal([]any{cluster.Nodes, cluster.Pods, cluster.PodGroups, cluster.Topologies})
@@ -126,8 +126,8 @@ func shown(t *testing.T, cluster *inventory.Inventory) string {
 	return string(text)
 }
 
-// Who asks about one gang is told what somebody is told who looks at all of them, and nothing in it contradicts another
-// part of it or the cluster, which stays as it is.
+// An explanation of one gang equals its part in the explanation of all gangs, and does not contradict another part or
+// the cluster, which stays as it is.
 func TestWhatIsSaidOfAGangIsConsistent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text, drawn := drawGangs(rt)

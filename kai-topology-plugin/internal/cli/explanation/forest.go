@@ -104,7 +104,7 @@ func (f *forest) add(kind, namespace, name string) *Object {
 	return object
 }
 
-// link hangs an object below what it was made of. A pod belongs to its gang, whoever owns it.
+// link hangs an object below the object that it was made from. A pod belongs to its gang, whatever its owner is.
 func (f *forest) link(object *Object, owners []metav1.OwnerReference) {
 	var parent *Object
 	switch {
@@ -240,7 +240,7 @@ func (f *forest) find(target Target, namespace string) (*Object, error) {
 		f.suggestions(kinds, target.Name))
 }
 
-// suggestions names some that there are, those that contain the name first.
+// suggestions names some existing objects, names that contain the given one first.
 func (f *forest) suggestions(kinds []string, name string) string {
 	const most = 5
 	var similar, others []string

@@ -328,7 +328,8 @@ func reservedFor(cluster *inventory.Inventory, turn turns.Turn, answer *solve.An
 	return first
 }
 
-// behind decides all that go before a gang that would fit by itself, and names those that get room if it then does not.
+// behind decides all gangs that go before a gang that would fit alone, and names the ones that get room if it then does
+// not fit.
 func behind(ctx context.Context, cluster *inventory.Inventory, turn turns.Turn) ([]string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// podGroup is one of a cluster, which is made for somebody if an owner is named.
+// podGroup is a PodGroup of a cluster, with an owner if one is named.
 func podGroup(name, owner string, minimum int) string {
 	owners := ""
 	if owner != "" {
@@ -47,7 +47,7 @@ metadata: {name: n1}
 status: {allocatable: {nvidia.com/gpu: "4", pods: "9"}}
 `
 
-// explained says of each gang how it is doing, what is decided, who goes first and how many remedies were tried.
+// explained gives, for each gang, its state, the decision, the gangs before it and the number of tried remedies.
 func explained(t *testing.T, text, target string) []string {
 	t.Helper()
 	cluster := testsupport.Inventory(t, text)

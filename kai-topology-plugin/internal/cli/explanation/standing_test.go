@@ -137,7 +137,7 @@ func TestPodsOfAGangWhoseTopologyIsGoneStand(t *testing.T) {
 	}
 }
 
-// standing says of each gang that there is how it is doing, and of those that were decided what came of it.
+// standing gives the state of each gang, and the outcome of each decision.
 func standing(gangs []*explanation.Gang) []string {
 	var said []string
 	for _, g := range gangs {

@@ -60,7 +60,7 @@ It only reads. ClusterRole packtree-viewer of the kai-topology-plugin chart allo
 	for _, advanced := range []string{"cache-dir", "as-uid", "as-user-extra", "disable-compression", "tls-server-name",
 		"username", "password", "certificate-authority", "client-certificate", "client-key"} {
 		if flags.Lookup(advanced) != nil {
-			// They work; a help that lists them all teaches nobody anything.
+			// These flags work, but would make the help too long to read.
 			_ = flags.MarkHidden(advanced)
 		}
 	}

@@ -106,7 +106,7 @@ func nodeOf(seen *overview.Overview, name string) string {
 	return ""
 }
 
-// followsTheCluster binds a pod while a user who may watch has the page open.
+// followsTheCluster binds a pod while a user with the right to watch has the page open.
 func followsTheCluster(viewer string) {
 	GinkgoHelper()
 	p := viewed(viewer)

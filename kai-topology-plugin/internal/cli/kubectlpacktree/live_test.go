@@ -23,8 +23,7 @@ import (
 	"packtree.dev/shared/render"
 )
 
-// standing is a rack of two nodes, one of which a gang of higher priority waits for, and the PodGang that it was made
-// for.
+// standing is a rack of two nodes, one of them awaited by a gang of higher priority, and the PodGang of that gang.
 const standing = `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology

@@ -9,7 +9,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// drawPlacements counts the gangs that are certainly in the fewest domains possible, and names those that may not be.
+// drawPlacements counts the gangs that are proved to be in the fewest domains possible, and names the other gangs.
 func drawPlacements(b *strings.Builder, pen *drawing.Pen, gangs []*explanation.Gang) {
 	fewest := 0
 	var rest []*explanation.Gang

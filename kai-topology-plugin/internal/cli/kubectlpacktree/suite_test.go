@@ -66,7 +66,7 @@ func chartRole() *rbacv1.ClusterRole {
 	return role
 }
 
-// userWith returns the kubeconfig of a new user who has these rights and no others.
+// userWith returns the kubeconfig of a new user with only these rights.
 func userWith(name string, rules ...rbacv1.PolicyRule) (kubeconfig string) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "of-" + name}, Rules: rules}

@@ -265,10 +265,10 @@ func outText(d *occupancy.Domain) string {
 	return strings.Join(parts, ", ")
 }
 
-// generated matches the UID at the end of a generated name, of which the beginning is enough on a terminal.
+// generated matches the UID at the end of a generated name; its beginning is enough on a terminal.
 var generated = regexp.MustCompile(`(-[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// gangs lists who stands in a domain, as far as the line has room.
+// gangs lists the gangs in a domain, as far as the line has room.
 func (l *layout) gangs(d *occupancy.Domain, width int) string {
 	var b strings.Builder
 	for i, occupant := range d.Gangs {

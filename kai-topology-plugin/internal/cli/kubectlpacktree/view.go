@@ -126,7 +126,7 @@ func (p *plugin) taken(options *viewOptions) string {
 
 func (p *plugin) minute() string { return p.now().Format("2006-01-02 15:04 MST") }
 
-// decided is an overview whose gangs that wait are decided, as far as the time suffices.
+// decided is an overview with decisions about the waiting gangs, as far as the time suffices.
 func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview.Question) (*overview.Overview, error) {
 	seen, err := overview.Of(ctx, read.Inventory, asked)
 	if err != nil {

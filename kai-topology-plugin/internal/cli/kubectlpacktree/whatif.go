@@ -151,7 +151,7 @@ type tried struct {
 	cluster *inventory.Inventory
 }
 
-// notes puts notes before those that there are.
+// notes puts notes before the existing ones.
 func (t *tried) notes(before []string) { t.Notes = append(append([]string{}, before...), t.Notes...) }
 
 // try decides manifests on a cluster that was read. Pods of both that wait are given nodes.
@@ -187,7 +187,7 @@ func printWhatIf(command *cobra.Command, output string, cluster *inventory.Inven
 	return printPlaced(command.OutOrStdout(), output, cluster, result.Result)
 }
 
-// readAsked reads the manifests; those that name no namespace are for the namespace of the command.
+// readAsked reads the manifests; objects without a namespace are in the namespace of the command.
 func (p *plugin) readAsked(command *cobra.Command, files []string) (*inventory.Inventory, error) {
 	documents, err := render.Input(command, files)
 	if err != nil {
@@ -204,7 +204,7 @@ func (p *plugin) readAsked(command *cobra.Command, files []string) (*inventory.I
 	return read, decidable(read, documents)
 }
 
-// askedBy reads what manifests ask for; those that name no namespace are for this one.
+// askedBy reads what manifests ask for; objects without a namespace are in the given one.
 func askedBy(documents []manifests.Document, namespace string) (*inventory.Inventory, []manifests.Finding) {
 	for _, document := range documents {
 		kind := document.Object.GetKind()
@@ -251,7 +251,7 @@ func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
 	return notes
 }
 
-// plainNotes are about pods of which nothing is decided, since they are in no PodGroup that there is.
+// plainNotes are about pods without a decision, since their PodGroup does not exist.
 func plainNotes(cluster, asked *inventory.Inventory) []string {
 	var notes []string
 	for _, pod := range asked.Pods {
@@ -274,7 +274,7 @@ func plainNotes(cluster, asked *inventory.Inventory) []string {
 type whatIfQuestion struct {
 	turns []turns.Turn
 	asked map[gang.Key]bool
-	// first are those that were not asked about.
+	// first are the gangs that were not asked about.
 	first []string
 }
 
@@ -306,7 +306,7 @@ func questionOf(cluster, asked *inventory.Inventory, now metav1.Time) *whatIfQue
 	return question
 }
 
-// gangsOf are those that the manifests say something about.
+// gangsOf are the gangs that the manifests mention.
 func gangsOf(cluster, asked *inventory.Inventory) map[gang.Key]bool {
 	keys := map[gang.Key]bool{}
 	for _, podGroup := range asked.PodGroups {

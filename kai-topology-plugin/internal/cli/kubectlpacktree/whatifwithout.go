@@ -24,7 +24,7 @@ import (
 
 // lossReport is what what-if prints as JSON about nodes that are gone.
 type lossReport struct {
-	// Nodes are those that are gone, sorted.
+	// Nodes are the removed nodes, sorted.
 	Nodes []string   `json:"nodes"`
 	Gangs []gangLoss `json:"gangs"`
 	Notes []string   `json:"notes"`
@@ -37,7 +37,7 @@ type gangLoss struct {
 	LostPods  int    `json:"lostPods"`
 	// Repair is how it is repaired: one of the constants.
 	Repair string `json:"repair"`
-	// Moves are the groups whose other pods have to move.
+	// Moves are the groups with other pods that have to move.
 	Moves []repair.Relocation `json:"moves"`
 	// Message says why it is not repaired.
 	Message string `json:"message,omitempty"`

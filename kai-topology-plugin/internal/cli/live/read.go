@@ -69,7 +69,7 @@ func New(config *rest.Config, mapper meta.RESTMapper) (*Reader, error) {
 
 // Wanted says what Read is to read beyond nodes, pods, Topologies and PodGroups.
 type Wanted struct {
-	// WorkloadsIn is the namespace whose workloads are wanted; empty for none.
+	// WorkloadsIn is the namespace to read workloads from; empty for none.
 	WorkloadsIn string
 	// Priorities asks for the PriorityClasses.
 	Priorities bool

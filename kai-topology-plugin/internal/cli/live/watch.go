@@ -118,7 +118,7 @@ func follow(
 	}}
 }
 
-// withoutManagedFields drops what nobody looks at and is often the larger part of an object.
+// withoutManagedFields drops the managed fields: they are unused, and often the larger part of an object.
 func withoutManagedFields(object any) (any, error) {
 	if accessor, ok := object.(metav1.Object); ok {
 		accessor.SetManagedFields(nil)

@@ -28,7 +28,7 @@ type Domain struct {
 	NotReady int `json:"notReady,omitempty"`
 	// Gangs stand here, the largest first.
 	Gangs []Occupant `json:"gangs,omitempty"`
-	// OtherPods are those that belong to no gang.
+	// OtherPods counts the pods that belong to no gang.
 	OtherPods int `json:"otherPods,omitempty"`
 	// Unlabelled is made of the nodes that stand in no narrower domain: its Level is the label that they lack.
 	Unlabelled *Domain `json:"unlabelled,omitempty"`

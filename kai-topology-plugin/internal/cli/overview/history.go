@@ -42,7 +42,7 @@ type Event struct {
 	Note    string `json:"note,omitempty"`
 }
 
-// object is whom an event is about.
+// object is the object that an event is about.
 type object struct{ namespace, kind, name string }
 
 // events are known by their object.

@@ -19,7 +19,7 @@ type Node struct {
 	NotReady bool   `json:"notReady,omitempty"`
 	// Taints are written as by kubectl, key=value:effect, without the one of a cordon.
 	Taints []string `json:"taints,omitempty"`
-	// Resources has those that the node has something of.
+	// Resources are the resources that the node has, by name.
 	Resources map[string]Stock `json:"resources"`
 }
 

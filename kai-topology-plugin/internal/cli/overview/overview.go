@@ -29,9 +29,9 @@ type Overview struct {
 	Topologies []Topology `json:"topologies"`
 	// Waiting are the gangs that do not have all the pods that they need.
 	Waiting []Waiting `json:"waiting"`
-	// Relations are those of the gangs of which pods stand.
+	// Relations are the relations of gangs with running pods.
 	Relations []Relation `json:"relations"`
-	// Seats are those that are held for the successors of pods that left.
+	// Seats are the nodes held for replacement pods.
 	Seats []Seat `json:"seats,omitempty"`
 	// Reservations are room that others have to leave to gangs that wait.
 	Reservations []Reservation `json:"reservations,omitempty"`
@@ -81,7 +81,7 @@ type Question struct {
 	Topology string
 	// Resource is GPUs if any node has them, else CPUs, unless it is set.
 	Resource string
-	// Namespace is the only one whose gangs and pods are listed; all if it is empty. Amounts are those of everybody.
+	// Namespace restricts the listed gangs and pods; empty for all. Amounts always include all namespaces.
 	Namespace string
 }
 

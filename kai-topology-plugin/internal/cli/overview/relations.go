@@ -18,7 +18,7 @@ type Relation struct {
 	relationstatus.Relation
 }
 
-// relationsOf judges the relations of all gangs of which pods stand.
+// relationsOf judges the relations of all gangs with running pods.
 func relationsOf(read *inventory.Inventory, shows func(gang.Key) bool) ([]Relation, error) {
 	result := []Relation{}
 	var domains *relationstatus.Domains

@@ -45,7 +45,7 @@ func (r *Reservation) Text() string {
 // namedNodes is how many nodes are named before the rest is counted.
 const namedNodes = 4
 
-// NodeNames names some nodes, and counts those that are too many to be named.
+// NodeNames names some nodes, and counts the others.
 func NodeNames(names []string) string {
 	if len(names) <= namedNodes+1 {
 		return strings.Join(names, ", ")
@@ -53,8 +53,8 @@ func NodeNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
 }
 
-// reservations lists those that the statuses of PodGroups list, by gang. What is kept for others is shown whoever
-// asks: it is why room that looks free is not.
+// reservations lists the reservations in the statuses of PodGroups, by gang. Reservations of other namespaces are shown
+// too: they are the reason why room that looks free is not.
 func reservations(read *inventory.Inventory) (kept []Reservation) {
 	for _, podGroup := range read.PodGroups {
 		key := gang.KeyOfPodGroup(podGroup)

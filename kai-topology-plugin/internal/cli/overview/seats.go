@@ -21,7 +21,7 @@ type Seat struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// seats lists those that the statuses of PodGroups list, by gang, then node.
+// seats lists the seats in the statuses of PodGroups, by gang, then node.
 func seats(read *inventory.Inventory, shows func(gang.Key) bool) (held []Seat) {
 	for _, podGroup := range read.PodGroups {
 		if !shows(gang.KeyOfPodGroup(podGroup)) {

@@ -5,17 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// Feed has the latest overview for everybody who looks. Watches of several kinds may report trouble at once.
+// Feed has the latest overview for all viewers. Watches of several kinds may report trouble at once.
 type Feed struct {
 	now atomic.Pointer[moment]
-	// changing is held by whoever changes it, and making while an overview is made: one after the other, so that only
-	// the latest is made for those who wait.
+	// changing is held during a change, and making while an overview is made: one after the other, so that only the
+	// latest is made for waiting viewers.
 	changing, making sync.Mutex
 }
 
 // moment is not changed any more.
 type moment struct {
-	// overview makes it the first time that somebody looks; nil if there is none.
+	// overview makes the overview for the first viewer; nil if there is none.
 	overview Overview
 	// revision counts the overviews.
 	revision int
@@ -34,7 +34,7 @@ func NewFeed() *Feed {
 	return feed
 }
 
-// Publish has everybody see an overview, which is made once somebody looks. What was in its way is over.
+// Publish shows an overview to all viewers; it is made once the first of them looks. Reported trouble is over.
 func (f *Feed) Publish(overview Overview) {
 	f.change(func(now *moment) {
 		now.overview, now.trouble = sync.OnceValues(overview), ""

@@ -27,12 +27,12 @@ func asset(name string) []byte {
 	return content
 }
 
-// Export writes one file that shows an overview, given as JSON, by itself: it asks nobody for anything. Taken says, for
-// people, of what and when the overview is.
+// Export writes one file that shows an overview, given as JSON, without a server. taken is text that says what the
+// overview shows and when it was taken.
 func Export(w io.Writer, overview []byte, taken string) error {
 	script, style := asset("page.js"), asset("page.css")
 	var data bytes.Buffer
-	// Markup in names has no meaning any more: < is < again only for whoever parses the JSON.
+	// Markup in names has no meaning any more: only a parser of the JSON turns \u003c back to <.
 	json.HTMLEscape(&data, overview)
 	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
 		source(script), source(style))

@@ -20,7 +20,7 @@ type Answer func(ctx context.Context, asked url.Values) (any, error)
 // Answers are what people can ask for beyond the overview, by the name of the question.
 type Answers map[string]Answer
 
-// Server shows the latest overview to whoever on this machine knows its address.
+// Server shows the latest overview to users of this machine that know its address.
 type Server struct {
 	// Feed has the overviews.
 	Feed    *Feed
@@ -42,7 +42,7 @@ func Listen(feed *Feed, answers Answers, port int) (*Server, error) {
 	return &Server{Feed: feed, answers: answers, token: rand.Text(), listener: listener}, nil
 }
 
-// Address is that of the page. Who knows it sees what the user may see.
+// Address is the address of the page. It is a secret: the page shows all that the user may see.
 func (s *Server) Address() string {
 	return fmt.Sprintf("http://%s/%s/", s.listener.Addr(), s.token)
 }
@@ -52,7 +52,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	server := &http.Server{
 		Handler:           s.guarded(s.page()),
 		ReadHeaderTimeout: 10 * time.Second,
-		// Whoever waits for events learns that there will be none.
+		// Requests that wait for events end when the server does.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
@@ -74,9 +74,9 @@ func (s *Server) Serve(ctx context.Context) error {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guarded refuses what does not come from the page itself, or from a person who was given its address. A page of
-// another site can make a browser ask here, also under a name of its own that leads to this machine, but it neither
-// knows the token nor can it hide whose page it is.
+// guarded refuses requests that come neither from the page itself nor from a user with its address. A page of another
+// site can make a browser ask here, also under a name of its own that leads to this machine, but it neither knows the
+// token nor can it hide its origin.
 func (s *Server) guarded(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -139,7 +139,7 @@ func (s *Server) page() http.Handler {
 
 func send(w http.ResponseWriter, kind string, content []byte) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(content) // Whoever has gone away needs no answer.
+	_, _ = w.Write(content) // A closed connection needs no answer.
 }
 
 func (s *Server) overview(w http.ResponseWriter) {

@@ -93,7 +93,7 @@ func serve(t *testing.T) *Server {
 // says is an overview.
 func says(text string) Overview { return func() ([]byte, error) { return []byte(text), nil } }
 
-// ask sends one request and follows nobody elsewhere.
+// ask sends one request and follows no redirect.
 func ask(t *testing.T, address string, adjust func(*http.Request)) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -260,7 +260,7 @@ func TestTheServerEndsThoughSomebodyWaitsForEvents(t *testing.T) {
 	}
 }
 
-// However often the cluster changes, what nobody looks at is not made; and what several look at is made once.
+// An overview is made only when a viewer asks, however often the cluster changes, and once for several viewers.
 func TestAnOverviewIsMadeForThoseWhoLook(t *testing.T) {
 	server := serve(t)
 	made := 0

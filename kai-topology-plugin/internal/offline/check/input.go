@@ -72,7 +72,7 @@ func freeOn(node fwk.NodeInfo, ports eligibility.HostPorts, everywhere packing.R
 	return free
 }
 
-// standing are the nodes of each leaf's pods: those that run, and those that get one.
+// standing are the nodes of each leaf's pods, running and newly assigned.
 func standing(g *gang.Gang, assignments map[string]string) map[string][]string {
 	nodes := map[string][]string{}
 	for _, pods := range [][]*corev1.Pod{g.Standing, g.Pending} {

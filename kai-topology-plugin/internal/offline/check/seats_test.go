@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// withSeat is a node with room for one pod, a gang of which a pod left and whose successor waits or is yet to be made,
-// and another gang of one pod and of some priority, which has its turn first where it is more important or the first
-// one has no pods.
+// withSeat is a node with room for one pod, a gang that lost a pod and has a replacement pod that waits or is not
+// created yet, and another gang of one pod. That gang has its turn first if its priority is higher or the first gang
+// has no pods.
 func withSeat(until string, successor bool, priority int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `

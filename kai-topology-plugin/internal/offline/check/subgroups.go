@@ -50,7 +50,7 @@ func (v *verifier) subGroup(
 		v.fault(given.key(), "subGroup %q has another topology constraint in the input", group.Name)
 	}
 	if held && len(result.Domains) == 0 {
-		return // Of a gang that is not planned nobody says where it stands.
+		return // The answer says nothing about domains of a gang that is not planned.
 	}
 	for level, paths := range domains {
 		if !slices.Equal(result.Domains[level], paths) {

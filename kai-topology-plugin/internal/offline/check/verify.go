@@ -22,8 +22,8 @@ type verifier struct {
 	table   *turns.Table
 	nodes   map[string]*corev1.Node
 	members map[gang.Key][]*corev1.Pod
-	// waiting are the gangs of the input that the answer has not spoken of yet, placed those whose placement was
-	// verified.
+	// waiting are the gangs of the input that the answer has not mentioned yet, placed the gangs with a verified
+	// placement.
 	waiting, placed map[gang.Key]turns.Turn
 	faults          []string
 }

@@ -13,8 +13,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
-// nearOthers has racks of two nodes with room for one pod each, and gangs of one pod by name, each of which must be
-// near the other that it names, if any.
+// nearOthers has racks of two nodes with room for one pod each, and gangs of one pod by name; the value names the gang
+// that the pod must be near, if any.
 func nearOthers(racks int, gangs map[string]string) string {
 	var out strings.Builder
 	out.WriteString(

@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 		"order":     3, // priority, then a half-bound gang, then age: the last one finds no room
 		"refused":   3, // every verdict but Placed, and each says why
 		"company":   3, // gangs go where their related gangs stand, or wait
-		"followers": 3, // a gang goes where those have room that must follow, and nobody takes it in between
+		"followers": 3, // a gang goes where its followers have room, and no other gang takes that in between
 		"expected":  0, // a gang goes where the pods have room that it will have
 		"relations": 3, // groups, pods and gangs apart, and one gang too many
 		"tenracks":  3, // one pair in every rack; near, at most two and preferred relations, and two that wait

@@ -8,7 +8,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
-// twoRacks are a rack with two nodes of which one is taken, and an empty one with four, and a gang of one pod.
+// twoRacks are a rack of two nodes, one of them full, an empty rack of four, and a gang of one pod.
 func twoRacks(annotations string) string {
 	nodes := ""
 	for i := range 6 {

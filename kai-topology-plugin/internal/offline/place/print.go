@@ -19,8 +19,8 @@ func printJSON(w io.Writer, _ *inventory.Inventory, decided *Result) error {
 	return encoder.Encode(decided)
 }
 
-// printYAML prints the pods that have a node, in the order of the input: those that ran before, and those that are
-// placed now. Together with the nodes it is the input of a next decision.
+// printYAML prints the pods that have a node, running or placed now, in the order of the input. Together with the nodes
+// it is the input of a next decision.
 func printYAML(w io.Writer, in *inventory.Inventory, _ *Result) error {
 	var placed []runtime.Object
 	for _, pod := range in.Pods {

@@ -57,7 +57,7 @@ type SubGroupResult struct {
 	Domains                map[string][]string `json:"domains"`
 }
 
-// DropCertificates leaves the certificates out, for those who did not ask for them.
+// DropCertificates removes the certificates.
 func (r *Result) DropCertificates() {
 	for i := range r.PodGroups {
 		r.PodGroups[i].Certificate = nil
@@ -73,9 +73,9 @@ func (r *Result) Err() error {
 	return nil
 }
 
-// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows
-// it reports nothing; they only take the room that is theirs. One that has to be near a gang whose turn comes later has
-// another turn after that. The result is in the order of the last turns.
+// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Gangs for which unasked is
+// true take the room that is theirs and are not reported. A gang that has to be near a later gang has another turn
+// after that one. The result is in the order of the last turns.
 func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, options packing.Options,
 	unasked func(turns.Turn) bool) (*Result, error) {
 	started := time.Now()
@@ -109,7 +109,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 			continue
 		}
 		if len(answers[i].Nodes) == 0 && len(gangs[i].Gang.Standing) > 0 {
-			// Those who refuse or hold a gang do not always look where it stands.
+			// A decision that refuses or holds a gang does not always look where the gang stands.
 			stand, err := table.Stand(gangs[i])
 			if err != nil {
 				return nil, err

@@ -145,7 +145,7 @@ func (a *asked) readJobs(command *cobra.Command, cluster *inventory.Inventory) (
 	return stream, nil
 }
 
-// rejected is a stream whose faults have been printed, each in the form that editors and programs read.
+// rejected is a stream with faults that have been printed, each in the form that editors and programs read.
 type rejected struct{ error }
 
 // ExitCode implements render.Coder.

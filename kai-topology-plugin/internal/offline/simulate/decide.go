@@ -14,8 +14,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// schedule decides the gangs that wait, by rank, until nobody has to leave for another any more. Gangs that are below
-// their minimum then are stopped.
+// schedule decides the waiting gangs by rank until no further gang is preempted. Gangs that are below their minimum
+// then are stopped.
 func (s *simulator) schedule(ctx context.Context) error {
 	for again := true; again; {
 		again = false
@@ -71,8 +71,8 @@ type refusal struct {
 	short []packing.Explanation
 }
 
-// refuse records that a gang does not fit, and has it preempt others. The answer to another one like it holds for it,
-// too: that it does not fit, and that nobody can be preempted.
+// refuse records that a gang does not fit, and preempts other gangs for it. The answer holds for equal gangs too: they
+// do not fit, and no gang can be preempted for them.
 func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (bool, error) {
 	if s.gangs.View(r.rank.Gang).Waits {
 		s.gangs.Tried(r.rank.Gang, r.tried)

@@ -142,7 +142,8 @@ func fits(requests, offered packing.Resources) int64 {
 	return most
 }
 
-// locate counts the domains that pods stand in, by level, and the fewest that could hold those that stand in any.
+// locate counts the domains that pods stand in, by level, and the fewest domains that could hold the pods that stand in
+// any.
 func (d *domains) locate(topologies []string, standing []*corev1.Pod) (used, least map[string]int, err error) {
 	used, least = map[string]int{}, map[string]int{}
 	for _, topology := range topologies {

@@ -43,7 +43,7 @@ type Job struct {
 
 func (j *Job) key() gang.Key { return gang.KeyOfPodGroup(j.podGroup) }
 
-// objects returns the PodGroup and the pods, as they are when they arrive. Nobody else has them.
+// objects returns new copies of the PodGroup and the pods, as they are when they arrive.
 func (j *Job) objects(at float64) (*scheduling.PodGroup, []*corev1.Pod) {
 	podGroup, pods := j.podGroup.DeepCopy(), make([]*corev1.Pod, max(len(j.pods), int(j.count)))
 	podGroup.CreationTimestamp = metav1.NewTime(moment(at))

@@ -18,7 +18,7 @@ const (
 
 // Result is what became of a stream. Times are seconds from the start.
 type Result struct {
-	// Gangs are those that arrived, in the order of the stream.
+	// Gangs are the gangs that arrived, in the order of the stream.
 	Gangs []Gang `json:"gangs"`
 	// Capacity is what all nodes offer together.
 	Capacity map[string]float64 `json:"capacity"`

@@ -24,7 +24,7 @@ type run struct {
 	// left is how much of the duration is left to run, since the gang was started the last time, at resumed.
 	left, resumed float64
 	running       bool
-	// turn counts the starts, so that ends of former ones are known, and place is where it is among those that run.
+	// turn counts the starts, so that the end of an earlier start is recognised; place is the index in active.
 	turn, place int
 	// podGroup and pods are nil once the gang has ended, and for one that is too large.
 	podGroup          *scheduling.PodGroup
@@ -34,12 +34,12 @@ type run struct {
 	lost, preemptions, moves int
 	// tried is the state of the room when the gang was last found not to fit; -1 if it was not since it changed.
 	tried int64
-	// queued is set if it is among those that wait, with this rank.
+	// queued is set while the gang is in waiting, with this rank.
 	queued    bool
 	rank      gang.Rank
 	assembled *gang.Gang
 	held      *gang.Hold
-	// topologies are those that the gang names, and kinds are what its pods request.
+	// topologies are the topologies that the gang names, and kinds are what its pods request.
 	topologies []string
 	kinds      []kind
 	// nodes has the number of its pods by node, where it stands or stood last.
@@ -81,7 +81,7 @@ func (r *run) asksForOne() bool {
 	return len(r.kinds) == 1 && asked == 1
 }
 
-// wait puts a gang among those that wait, whose pods have changed.
+// wait puts a gang with changed pods into waiting.
 func (s *simulator) wait(r *run) {
 	r.tried, r.assembled = -1, nil
 	s.unqueue(r)
@@ -167,7 +167,7 @@ func (s *simulator) resume(r *run) {
 	}
 }
 
-// halt takes a gang from those that run.
+// halt removes a gang from active.
 func (s *simulator) halt(r *run) {
 	r.running = false
 	r.turn++

@@ -204,7 +204,7 @@ func TestNothingIsReservedThatDoesNotHelp(t *testing.T) {
 	}
 }
 
-// Pods that stand in the cluster stay, whoever wants their nodes, and come back with the node that they stand on.
+// Pods of the cluster stay whatever gangs arrive, and come back together with their node.
 func TestPodsOfTheClusterStay(t *testing.T) {
 	standing := "---\n" + `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: r0-n0, containers: [{name: c, image: c, resources: {limits: {example.com/gpu: "8"}}}]}}` + "\n"
 	result := run(t, cluster(t, 1, 2, standing), job(0, "a", 10, 2, "", 9)+job(1, "b", 10, 1, "", 9)+down(2, "r0-n0", true)+down(5, "r0-n0", false)+job(6, "c", 1, 1, "", 9), 20)

@@ -1,6 +1,6 @@
 // Package simulate runs streams of gangs on a cluster in virtual time. Gangs arrive, wait, run and end; nodes fail and
-// return. Who goes first, who may overtake, who has to leave and which node a pod gets is decided by the scheduler's
-// own code; nothing here depends on a clock, so that the same input gives the same answer.
+// return. The scheduler's own code decides the order, overtaking, preemption and placement. Nothing here depends on a
+// clock, so that the same input gives the same answer.
 package simulate
 
 import (
@@ -61,8 +61,8 @@ type simulator struct {
 	usage    *usage
 
 	now float64
-	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no
-	// node, by rank.
+	// runs are all gangs in the order of their arrival; active are the running gangs, waiting the gangs with pods that
+	// have no node, by rank.
 	runs, active, waiting []*run
 	// by has the gangs that have not ended, and index their PodGroups.
 	by    map[gang.Key]*run
@@ -80,7 +80,7 @@ type simulator struct {
 	// alike.
 	alone *turns.Table
 	fits  map[string]bool
-	// nodes are all, and down the names of those that are; settled are the pods of the cluster by their node.
+	// nodes are all nodes, and down the names of the failed ones; settled are the pods of the cluster by their node.
 	nodes   map[string]*corev1.Node
 	down    sets.Set[string]
 	settled map[string][]*corev1.Pod
@@ -212,7 +212,7 @@ func (s *simulator) wakeFor(effects gangstate.Effects) {
 	}
 }
 
-// endAll ends the gangs whose time is over.
+// endAll ends the gangs with an elapsed duration.
 func (s *simulator) endAll() error {
 	var leave []*corev1.Pod
 	for len(s.ends) > 0 && s.ends[0].at <= s.now {

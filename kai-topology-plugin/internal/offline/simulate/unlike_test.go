@@ -18,8 +18,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// unlike is a line with manifests: a gang of groups whose pods ask for different numbers of devices. Groups may have
-// more pods than they need, and need a domain of their own inside that of the gang.
+// unlike is a line with manifests: a gang of groups with pods that request different numbers of devices. Groups may
+// have more pods than they need, and need a domain of their own inside the domain of the gang.
 func unlike(t *rapid.T, at float64, name string) string {
 	within := func(levels ...string) *scheduling.TopologyConstraint {
 		level := rapid.SampledFrom(levels).Draw(t, "level")

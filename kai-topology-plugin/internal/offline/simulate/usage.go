@@ -14,7 +14,7 @@ import (
 
 // usage counts what pods take. Amounts are those of kube-scheduler: CPU in millicores.
 type usage struct {
-	// capacity has the resources that the nodes offer, and free what is left on those that are not down.
+	// capacity is what all nodes offer, and free what is left on nodes that are not down.
 	capacity, free, used packing.Resources
 	series               []Sample
 }
@@ -53,7 +53,7 @@ func (u *usage) offer(offered packing.Resources, times int64) {
 	}
 }
 
-// lacking returns the resources of which what is free, all of it together, is too little for pods.
+// lacking returns the resources with too little free, summed over all nodes, for the pods.
 func (u *usage) lacking(pods kind) (resources []string) {
 	for resource, amount := range pods.requests {
 		if amount > 0 && u.free[resource]/amount < pods.count {
