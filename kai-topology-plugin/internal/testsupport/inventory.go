@@ -51,8 +51,8 @@ func Stored[T metav1.Object](objects ...T) []T {
 	return objects
 }
 
-// Pods are manifests of pods of a leaf of a gang in namespace ns, each of which asks for GPUs: one stands on each node
-// that is named, and one waits where the name is empty. Spec is more of their spec, which ends with a comma.
+// Pods are manifests of pods of a leaf of a gang in namespace ns. Each requests GPUs. There is one running pod on each
+// named node, and one waiting pod for each empty name. spec is more of their spec, and ends with a comma.
 func Pods(of, leaf string, gpus int, spec string, on ...string) string {
 	var all strings.Builder
 	for i, node := range on {

@@ -17,7 +17,8 @@ func ClaimOf(assembled *gang.Gang, answer *solve.Answer) gangstate.Claim {
 	return gangstate.Claim{Rank: assembled.Rank(), Scarce: scarce(assembled, answer)}
 }
 
-// scarce returns the resources that the gang is short of: those that the answer names, else all that its pods ask for.
+// scarce returns the resources that the gang is short of: the ones that the answer names, else all that its pods
+// request.
 func scarce(assembled *gang.Gang, answer *solve.Answer) []string {
 	var names []string
 	for i := range answer.Explanations {

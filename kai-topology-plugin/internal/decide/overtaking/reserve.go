@@ -1,6 +1,6 @@
-// Package overtaking keeps gangs that fit from starving those that wait for more room: what a gang waits for, which
-// gangs take it, and which nodes are reserved for a gang that was overtaken too often. The counting is gangstate's.
-// The plugin and the simulator ask it alike.
+// Package overtaking keeps small gangs from starving gangs that wait for more room. It says what a gang waits for,
+// which gangs take it, and which nodes are reserved for a gang that was overtaken too often. gangstate counts. The
+// plugin and the simulator call it alike.
 package overtaking
 
 import (

@@ -29,7 +29,7 @@ func common(a, b []string) int {
 }
 
 // Bounds of the search for the best order around pods that keep their nodes. Beyond mostStates the order is improved by
-// exchanges as long as one helps, of which so many are tried.
+// a bounded number of exchanges, as long as one helps.
 const (
 	mostStates    = 1 << 16
 	mostExchanges = 1 << 18
@@ -102,8 +102,8 @@ func inTreeOrder(ring []Pod, places []int) {
 	}
 }
 
-// around exchanges the nodes of pods at places, of which each can take all, for the best order beside all others, which
-// keep theirs. There is one that does.
+// around exchanges the nodes of the pods at places for the best order beside all other pods, which keep theirs. Each of
+// the nodes can take each of the pods, so that an order exists.
 func around(ring []Pod, places []int) {
 	s := search{ring: ring, taken: make([]bool, len(ring)), known: map[state]step{}}
 	s.begin(places)

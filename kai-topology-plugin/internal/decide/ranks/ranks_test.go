@@ -127,7 +127,7 @@ func TestNoExchangeIsBetterThanWhatIsArranged(t *testing.T) {
 	})
 }
 
-// With kinds each of which is arranged beside the other, nothing is lost, and no single exchange within one helps.
+// Several kinds are each arranged beside the others: nothing is lost, and no single exchange within a kind helps.
 func TestKindsKeepTheirNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := drawn(t, 40, []string{"", "a", "b"})

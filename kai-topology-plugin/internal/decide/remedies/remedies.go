@@ -56,8 +56,8 @@ type unplaced struct {
 	why packing.Explanation
 }
 
-// Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or
-// Unknown. What helps comes first. It returns nil if there was nothing to try.
+// Find tries everything that could help a gang with the answer Infeasible or Unknown on table, which has cluster on it.
+// What helps comes first. It returns nil if there was nothing to try.
 func Find(
 	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *solve.Answer,
 ) ([]Remedy, error) {

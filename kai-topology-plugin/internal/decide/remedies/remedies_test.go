@@ -33,7 +33,7 @@ func podGroup(name, spec string) string {
 	return fmt.Sprintf("---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
 }
 
-// pod belongs to a gang and a leaf, either of which may be empty.
+// pod belongs to a gang and a leaf; each may be empty.
 func pod(name, gang, leaf string, gpus int, spec string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1

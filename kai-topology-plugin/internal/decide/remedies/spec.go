@@ -48,8 +48,8 @@ func (p *unplaced) asked() string {
 	return p.why.Level
 }
 
-// tiedBelow returns the groups that must be relaxed for the explained one to leave a level: those that ask for the
-// same, since they are mostly alike, and its ancestors as far as they ask for anything narrower than the new level.
+// tiedBelow returns the groups to relax for the explained one to leave a level: groups with the same constraint, since
+// they are mostly alike, and ancestors with a constraint narrower than the new level.
 func (p *unplaced) tiedBelow(levels []string, broader int, from string) []*podgrouptree.Group {
 	ancestors := map[*podgrouptree.Group]bool{}
 	for up := p.group(); up != nil; up = up.Parent {
@@ -96,8 +96,8 @@ func relaxed(groups []*podgrouptree.Group, from, to string) string {
 	return fmt.Sprintf("require %s instead of %s for %s", to, from, subject)
 }
 
-// lowerMinima looks for the largest smaller minima at which the gang fits: one leaf or parent at a time, of those that
-// the explanation is about.
+// lowerMinima looks for the largest smaller minima at which the gang fits: one leaf or parent at a time, among the
+// groups that the explanation is about.
 func (p *unplaced) lowerMinima(ctx context.Context) ([]Remedy, error) {
 	var found []Remedy
 	for _, group := range p.lowerable() {

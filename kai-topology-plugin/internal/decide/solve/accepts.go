@@ -5,9 +5,8 @@ import (
 	"errors"
 )
 
-// Relaxed hands over a request with rules that hold at any time: of those that the gang's pods have about each other,
-// the ones that a pod may end by getting its node are left out. What the relaxed request refuses cannot be placed. It
-// lasts as long as the call.
+// Relaxed calls use with a request that has only the rules that always hold: rules among the gang's pods that placing a
+// pod may lift are left out. What the relaxed request refuses cannot be placed. The request is valid during the call.
 func Relaxed(ctx context.Context, request Request, use func(Request) error) (err error) {
 	r, err := replayOf(request)
 	if err != nil {

@@ -34,7 +34,7 @@ type Answer struct {
 	Order []string
 	// Kept is the room that was found for gangs which have to follow this one, by their pods and nodes.
 	Kept map[gang.Key]clusterview.Reserved
-	// Groups has every group of the tree, the root first, with the pods that stand and those that get a node.
+	// Groups has every group of the tree, the root first, with its running and newly assigned pods.
 	Groups []Group
 	// Optimal says that no other placement of the gang has more of its pods, or as many and fewer preferred domains,
 	// those of outer groups counted first. False means that this is not proved, not that a better one exists.
@@ -155,9 +155,9 @@ func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
 	return group
 }
 
-// Placement says how close together an answer puts a gang of which so many pods were pending; nil if no group with pods
-// prefers a level. Where every pod has a node, groups that are each in one domain are in the fewest, however they were
-// found. Where some have none, other pods in their place might have needed fewer domains.
+// Placement says how close together an answer puts a gang with that many pending pods; nil if no group with pods
+// prefers a level. Where every pod has a node, groups that are each in one domain are in the fewest possible. Where
+// some pods have no node, other pods in their place might have needed fewer domains.
 func (a *Answer) Placement(pending int) *scheduling.PlacementStatus {
 	used, prefer := 0, 0
 	for i := range a.Groups {

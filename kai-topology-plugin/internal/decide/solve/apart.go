@@ -9,18 +9,17 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// apart is the anti-affinity by node among the pods of the gang, in words that the engine knows: resources of which
-// each node offers so many. What it can say in this way the engine gets right at once, and proves impossible where it
-// is.
+// apart is the anti-affinity by node among the gang's pods as resources with a fixed number of units per node. The
+// engine counts these exactly and can prove that a placement is impossible.
 type apart struct {
 	offered packing.Resources
 	// asked is by the name of the pod.
 	asked map[string]packing.Resources
 }
 
-// apartBy puts each rule by which pods keep off the nodes of others, and of their own like, into a resource: who has
-// the rule takes all that a node offers, and who is only kept off takes one. Where those who have a rule are not
-// among those that it keeps off, no resource says so.
+// apartBy turns each anti-affinity rule that keeps pods off the nodes of others and of their own kind into a resource:
+// a pod with the rule takes all units of a node, and a pod that is only kept off takes one. A rule that does not keep
+// off the pods that have it has no such resource.
 func (r *replay) apartBy(pods []*corev1.Pod) (apart, error) {
 	found := apart{offered: packing.Resources{}, asked: map[string]packing.Resources{}}
 	for _, node := range r.request.Nodes {

@@ -265,7 +265,7 @@ func BenchmarkFirstDecision(b *testing.B) {
 	})
 }
 
-// BenchmarkSync is bringing the view in step with nodes of which some have changed.
+// BenchmarkSync brings the view in step with nodes after some have changed.
 func BenchmarkSync(b *testing.B) {
 	s := newSite(b)
 	view := clusterview.New(s.filters)
@@ -297,8 +297,8 @@ func (s *site) annotate(from, changed int) {
 	}
 }
 
-// BenchmarkRefusal is the decision about a gang of 1,000 that nobody has seen before, and that no rack has room for,
-// after so many nodes were annotated. The snapshot is up to date, as it is in a scheduling cycle.
+// BenchmarkRefusal decides a new gang of 1,000 pods that no rack has room for, after a number of nodes were annotated.
+// The snapshot is up to date, as it is in a scheduling cycle.
 func BenchmarkRefusal(b *testing.B) {
 	s := newSite(b)
 	view := clusterview.New(s.filters)

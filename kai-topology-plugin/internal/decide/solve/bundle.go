@@ -17,9 +17,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// zoning is how groups whose pods are to share a NUMA zone are put to the engine, which knows nodes and no zones.
+// zoning is how groups that share a NUMA zone are put to the engine, which knows nodes and no zones.
 type zoning struct {
-	// prefer treats groups that would best have one zone like those that need one.
+	// prefer treats groups that prefer one zone like groups that need one.
 	prefer bool
 	// least asks for a zone for the pods that a group needs; without it, for all that are pending.
 	least bool
@@ -68,7 +68,7 @@ type bundle struct {
 	demand *zones.Demand
 }
 
-// shared finds the outermost groups whose pods are to come from one zone.
+// shared finds the outermost groups that need one zone for all their pods.
 func (r Request) shared(way zoning) *shared {
 	found := &shared{}
 	for _, g := range r.gangs() {
@@ -77,7 +77,7 @@ func (r Request) shared(way zoning) *shared {
 	return found
 }
 
-// outermost visits the groups whose pods are to come from one zone, and none inside of these.
+// outermost visits the groups that need one zone for all their pods, and no groups inside these.
 func (z zoning) outermost(group *podgrouptree.Group, visit func(*podgrouptree.Group)) {
 	if group.RequiresZone() || z.prefer && group.PrefersZone() {
 		visit(group)
@@ -124,7 +124,7 @@ func (s *shared) add(r Request, g *gang.Gang, group *podgrouptree.Group, way zon
 	}
 }
 
-// takes reports whether a pod of a leaf, of which so many have been taken, is to share the zone.
+// takes reports whether a pod of a leaf shares the zone; taken is the number of its pods that share it so far.
 func (z zoning) takes(pod *corev1.Pod, leaf *podgrouptree.Group, taken int32) bool {
 	if z.placed != nil {
 		return z.placed[pod.Name] != ""

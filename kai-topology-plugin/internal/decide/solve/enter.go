@@ -35,9 +35,9 @@ func (r *refusal) sentence() string {
 		"pod %s is turned away by %s, on node %s as on others of its domain", r.pod.Name, r.why, r.node.Node().Name)
 }
 
-// assumeAll puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try
-// again after others have entered, as far as that may have opened a node. When nobody can go where planned, others of
-// their nodes are tried.
+// assumeAll puts the planned pods on their nodes, in the order of the queue. A rejected pod is tried again after others
+// were assumed, as far as that may have opened a node. When no pod fits where planned, other nodes of the plan are
+// tried.
 func (r *replay) assumeAll(ctx context.Context, plan map[string]string) (*outcome, error) {
 	result := &outcome{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	r.opened = true
@@ -50,7 +50,7 @@ func (r *replay) assumeAll(ctx context.Context, plan map[string]string) (*outcom
 			entered, err = r.move(ctx, result, plan)
 		}
 		if err == nil && !entered {
-			// Says who is refused of those that are left.
+			// The last pass names the rejected pods.
 			entered, err = r.assumeAsPlanned(ctx, result, plan)
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func (r *replay) planned(plan map[string]string) []*corev1.Pod {
 	return pods
 }
 
-// assumeAsPlanned lets everybody try who waits, and reports whether a pod was assumed.
+// assumeAsPlanned tries all waiting pods on their planned nodes, and reports whether one was assumed.
 func (r *replay) assumeAsPlanned(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	var rest []*corev1.Pod
 	result.refused, r.opened = nil, false
@@ -99,8 +99,8 @@ func (r *replay) assumeAsPlanned(ctx context.Context, result *outcome, plan map[
 	return entered, nil
 }
 
-// move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It
-// reports whether a pod was assumed.
+// move tries other nodes for the waiting pods until one is assumed that may open a node for others. It reports whether
+// a pod was assumed.
 func (r *replay) move(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	expected := map[string][]*corev1.Pod{}
 	for _, pod := range result.waiting {
@@ -139,8 +139,8 @@ func (r *replay) move(ctx context.Context, result *outcome, plan map[string]stri
 	return entered, nil
 }
 
-// assumeAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides.
-// It returns the node, "" if there is none, and those that have not refused the pod.
+// assumeAny puts a pod on the first node that accepts it and has room for the pods expected there. It returns the node,
+// "" if there is none, and the nodes that have not rejected the pod.
 func (r *replay) assumeAny(
 	ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeInfo, expected map[string][]*corev1.Pod,
 ) (entered string, left []fwk.NodeInfo, err error) {
@@ -181,8 +181,8 @@ func (o *outcome) put(pod *corev1.Pod, node string) {
 	o.order = append(o.order, pod.Name)
 }
 
-// fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned
-// for it. Those of the same kind would be turned away there themselves by now.
+// fitsBeside reports whether a node has room for the planned pods of other kinds beside this one. Pods of the same kind
+// would be rejected there by now.
 func (r *replay) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
 	var others []*corev1.Pod
 	for _, waiting := range expected {

@@ -110,8 +110,7 @@ func take(answer *Answer, later []*corev1.Pod) *room {
 	return taken
 }
 
-// fill gives those pods a node that were left without, if need be in the room of pods that are expected: who is there
-// goes before who is not.
+// fill assigns nodes to pods that were left without, if need be in the room of expected pods: existing pods go first.
 func fill(ctx context.Context, request Request, found *Answer) (*Answer, error) {
 	rest := request
 	rest.Gang, rest.Unproved = withNodes(request.Gang, found.Nodes), true

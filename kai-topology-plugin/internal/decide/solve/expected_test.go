@@ -255,7 +255,7 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 	}
 }
 
-// Whoever is there goes before who is not: of two leaves the one has all its pods, and there is room for three in all.
+// Existing pods go before expected ones: one of two leaves has all its pods, and there is room for three in all.
 func TestPodsThatAreExpectedTakeNoRoomFromThoseThatAreThere(t *testing.T) {
 	podGroup := groups(podgrouptree.Expected{"a": 4, "b": 2}, scheduling.PodGroupSpec{
 		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},

@@ -38,8 +38,8 @@ type led struct {
 	steps int
 }
 
-// joint has a gang go to a domain that has room for all of its followers, or else for as many as possible of those that
-// rank first. A gang that fits nowhere with followers goes without: they may wait, but do not keep it from starting.
+// joint sends a gang to a domain that has room for all of its followers, or else for as many as possible in their order
+// of rank. A gang that fits nowhere with followers goes without: they may wait, but do not keep it from starting.
 func joint(ctx context.Context, request Request, followers []*gang.Gang) (led, error) {
 	found := led{request: request}
 	all := request

@@ -31,7 +31,7 @@ func lasting(ctx context.Context, request Request) (*Answer, error) {
 // evicting names the nodes that take a pod which waits and evict it later. Where a pod stands that has a say in where
 // the gang goes, the node stays: its domain counts.
 func evicting(request Request) (names []string) {
-	var asking []*corev1.Pod // One of those that tolerate the same.
+	var asking []*corev1.Pod // One for each set of tolerations.
 	counted, verdicts := counting(request.Gang), map[string]bool{}
 	for _, name := range request.View.Evicting(request.Nodes) {
 		node, found := request.View.Find(name)

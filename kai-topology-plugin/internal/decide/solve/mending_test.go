@@ -55,8 +55,8 @@ func TestAGangThatStandsIsMendedAsFarAsPossible(t *testing.T) {
 	}
 }
 
-// Of a gang that needs one of its subgroups, another one has lost pods. What is left of it is of no use, and goes on
-// with those that have a place; one of which nothing is left begins as a whole.
+// The gang needs one of its subgroups, and another one has lost pods. The remaining pods of that subgroup are of no use
+// alone, and get back the lost pods that fit; a subgroup without pods begins as a whole.
 func TestAGroupThatTheGangCanDoWithoutIsMended(t *testing.T) {
 	podGroup := stood(groups(nil, scheduling.PodGroupSpec{MinSubGroup: ptr.To[int32](1), SubGroups: []scheduling.SubGroup{
 		{Name: "core", MinMember: ptr.To[int32](1)}, {Name: "more", MinMember: ptr.To[int32](3)},

@@ -20,7 +20,7 @@ var indexLabels = []string{
 	batchv1.JobCompletionIndexAnnotation, appsv1.PodIndexLabel,
 }
 
-// indexOf returns the number of a pod among the pods of its leaf, and false if nobody has given it one.
+// indexOf returns the number of a pod among the pods of its leaf, and false if it has none.
 func indexOf(pod *corev1.Pod) (int, bool) {
 	for _, label := range indexLabels {
 		if written, labelled := pod.Labels[label]; labelled {
@@ -34,9 +34,9 @@ func indexOf(pod *corev1.Pod) (int, bool) {
 // pathOf returns the domains of a node in a topology, and the node's name at last.
 type pathOf func(topology, node string) []string
 
-// ordered exchanges the nodes of alike pods within each leaf, so that pods whose indices are neighbours are neighbours
-// in the leaf's topology. Nodes has the node of each pod that is placed, and keeps its keys. Leaves without a topology,
-// or with pods that have no index or one that another has, are left as they are.
+// ordered exchanges the nodes of alike pods within each leaf, so that pods with neighbouring indices are neighbours in
+// the leaf's topology. nodes has the node of each placed pod, and keeps its keys. Leaves without a topology, or with
+// pods that have no index or a duplicate one, stay as they are.
 func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pathOf) {
 	if !numbered(g.Pending, nodes) && !numbered(g.Standing, nodes) {
 		return

@@ -22,7 +22,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// numbered is a pod with an index, whose name and age say nothing of it.
+// numbered is a pod with an index; its name and age do not follow the index.
 func numbered(index int, changes ...func(*corev1.Pod)) *corev1.Pod {
 	made := pod(fmt.Sprintf("p%d", index*5%7), changes...)
 	made.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)}
@@ -96,7 +96,7 @@ func TestAReplacementHasThePlaceOfItsIndex(t *testing.T) {
 	}
 }
 
-// Whoever has no index of its own says nothing about an order.
+// Pods without unique indices have no order.
 func TestPodsWithoutIndicesOfTheirOwnStayWhereTheyArePut(t *testing.T) {
 	for name, labels := range map[string]func(i int) string{
 		"none":          func(int) string { return "" },
@@ -148,7 +148,7 @@ func TestEachLeafIsOrderedByItself(t *testing.T) {
 	}
 }
 
-// A leaf of which one pod that stands has no index is left as it is, whatever the others have.
+// A leaf with one running pod that has no index is left as it is, whatever indices the others have.
 func TestAPodWithoutAnIndexLeavesItsLeafAsItIs(t *testing.T) {
 	members := func(labelled bool) []*corev1.Pod {
 		all := []*corev1.Pod{pod("old", on("r1-0"))}

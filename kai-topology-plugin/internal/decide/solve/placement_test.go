@@ -72,7 +72,7 @@ func TestHowCloseTogetherAGangIsPlaced(t *testing.T) {
 // plain makes a pod of another leaf one of the gang itself.
 func plain(pod *corev1.Pod) { delete(pod.Labels, kai.LabelSubGroupName) }
 
-// Alone the gang would stand in one rack; beside the gang that follows it nobody has looked for the fewest.
+// Alone the gang would stand in one rack. With a follower, the fewest domains were not searched for.
 func TestAGangThatLeavesRoomForFollowersIsNotProvedToBeInTheFewest(t *testing.T) {
 	sharing := func(name string, constraint scheduling.TopologyConstraint) *scheduling.PodGroup {
 		podGroup := leaf(2, 0, constraint)

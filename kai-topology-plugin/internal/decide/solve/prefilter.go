@@ -19,7 +19,7 @@ type prefiltered struct {
 	narrowed *fwk.PreFilterResult
 	rejected *fwk.Status
 	spread   *kubeframework.Spread
-	// lasting are objections that no further assumed pod ends, and passing those that one may.
+	// lasting are objections that no further assumed pod ends, and passing the objections that one may end.
 	lasting, passing refusals
 }
 

@@ -80,10 +80,10 @@ type replay struct {
 	assumed *kubeframework.Assumed
 	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
 	lenient bool
-	// excludedDomains are those that turned out not to do.
+	// excludedDomains are the domains in which the replay failed.
 	excludedDomains []excludedDomain
-	// kinds tells apart, by name, what filters can tell apart; alike pods share what the filters prepared for them,
-	// as long as nobody is assumed.
+	// kinds names, for each pod, its kind: pods that filters cannot tell apart. Pods of a kind share what the filters
+	// prepared, as long as no pod is assumed.
 	kinds       map[string]string
 	prefiltered map[string]*prefiltered
 	// opened is set if a pod that was put on a node may have opened one to a pod that was turned away.

@@ -32,7 +32,7 @@ type Request struct {
 	// Mends is set for a gang that stands and is to be mended as far as possible: if it, or a group of it, cannot have
 	// all that it needs, the answer says so, and has the Nodes of those pods that can be placed all the same.
 	Mends bool
-	// Lacks holds a gang that Mends of which pods are yet to be made.
+	// Lacks names the pods that are not created yet, for a gang that Mends applies to.
 	Lacks *gang.Hold
 	// Budget bounds each search in steps; 0 means the engine's own bound.
 	Budget int
@@ -40,7 +40,7 @@ type Request struct {
 	Terse bool
 	// Unproved has the answer say so only where the gang does not fit.
 	Unproved bool
-	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
+	// Placement is the default for PodGroups without a placement annotation.
 	Placement packing.Placement
 
 	// Everywhere are resources that each node offers besides its own, for what reshape has pods ask of it.
@@ -59,7 +59,7 @@ func (r Request) Keeping() Request {
 	return r
 }
 
-// placement returns which domains the gang gets among those that do equally well.
+// placement returns the preference among domains that do equally well.
 func (r Request) placement() packing.Placement {
 	switch asked := packing.Placement(r.Gang.PodGroup.Annotations[scheduling.AnnotationPlacement]); asked {
 	case packing.Pack, packing.Spread:

@@ -61,7 +61,7 @@ func decideIn(ctx context.Context, request Request, way zoning) (*Answer, error)
 	return session.Decide()
 }
 
-// gangs are those that are decided together.
+// gangs are the gangs that are decided together.
 func (r Request) gangs() []*gang.Gang { return append([]*gang.Gang{r.Gang}, r.with...) }
 
 // Open translates a request, in which the pods that a group needs share a NUMA zone if it has to have one. The caller
@@ -196,7 +196,7 @@ func (s *Session) decideAgain(plans, steps *int) (*Answer, error) {
 	return answer, nil
 }
 
-// inOrder names all placed pods, those whose order matters first; nil if none does.
+// inOrder names all placed pods, the pods of first before the others; nil if first is empty.
 func inOrder(first []string, nodes map[string]string) []string {
 	if len(first) == 0 {
 		return nil

@@ -1,20 +1,19 @@
 // Package solve decides a gang: whether it can run now, and which pod goes to which node. The scheduler, the offline
-// commands and the simulator ask it alike. Solve's steps, from the outermost in:
+// commands and the simulator call it alike. Solve's steps, from the outermost in:
 //
-//  1. A gang that stands below its minimum, and cannot have all that it needs, has those of its pods replaced that can
-//     be (mend). All steps before that are about the gang as a whole.
-//  2. Room for gangs that are overdue is left alone. A gang that fits only in such room is Waiting (keeping).
+//  1. A gang that stands below its minimum, and cannot have all that it needs, gets back as many lost pods as fit
+//     (mend). All further steps are about the gang as a whole.
+//  2. Room reserved for overdue gangs is left alone. A gang that fits only in such room is Waiting (keeping).
 //  3. Nodes that would evict a pod after a while are left out as long as all pods find others (lasting.go).
-//  4. Pods that are expected, but not there yet, choose the place with the others. They never keep these from starting
+//  4. Pods that are expected, but do not exist yet, are placed with the others. They never keep these from starting
 //     (expected.go).
-//  5. Gangs that have to follow into the same domain have a say in which it is, too (followers.go).
-//  6. Rules that pods of the gang have about each other are read from the pods (rules.go). Where there are some, the
-//     engine's plan is replayed pod by pod with kube-scheduler's own filters, and where it fails there is another plan
-//     (replay.go).
+//  5. The place must also suit gangs that follow into the same domain (followers.go).
+//  6. Rules among the gang's own pods are read from the pods (rules.go). Where there are some, the engine's plan is
+//     replayed pod by pod with kube-scheduler's own filters, and where it fails there is another plan (replay.go).
 //  7. The gang and its cluster are translated (translate.go) for the engine, which decides (session.go).
 //
-// Alone, the first pods of a gang would go where they leave the least room behind, and those that come later could go
-// nowhere else: hence the fourth and the fifth step.
+// Without the fourth and the fifth step, the first pods of a gang would go where they leave the least room behind, and
+// later pods could go nowhere else.
 package solve
 
 import (
@@ -28,10 +27,9 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
-// it prefers those with room for as many as possible of the pods that it is expected to have, and to these nodes that
-// will not evict its pods. A gang that is kept out only by room for gangs that are overdue is Waiting. It changes
-// nothing.
+// Solve answers a request. It prefers places with room for as many as possible of the gang's expected pods, and nodes
+// that will not evict its pods. A gang is Waiting if only the room reserved for overdue gangs keeps it out; the answer
+// names that room. Solve changes nothing.
 func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
 	if request.Lacks != nil {
 		answer = Held(request.Gang, request.Lacks)

@@ -15,8 +15,8 @@ import (
 // zoneOf is a NUMA zone of a node.
 type zoneOf struct{ node, zone string }
 
-// addZones adds to the domains of groups the NUMA zones of their pods, where kubelets choose by zone: those that are
-// known of pods that stand, and those that kubelets will probably choose for others.
+// addZones adds to the domains of groups the NUMA zones of their pods, where kubelets choose by zone: the known zones
+// of running pods, and the zones that kubelets will probably choose for others.
 func (s *Session) addZones(groups []Group, g *gang.Gang, placed map[string]string) {
 	catalogue := s.request.View.Zones()
 	named := func(group Group) bool { return s.zoneLevel(group) != "" }

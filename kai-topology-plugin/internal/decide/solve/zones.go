@@ -90,7 +90,7 @@ func (s *Session) zoneClash(nodes map[string]string) (found *clash, order []stri
 type arrivals struct {
 	usage *zones.Usage
 	units []unit
-	// kinds are the units by demand, those first of which fewest fit.
+	// kinds are the units by demand, the demand with the least room first.
 	kinds [][]unit
 	// best is the longest order found in which all are admitted, and steps how many were tried.
 	best  []unit
@@ -179,7 +179,7 @@ func (s *Session) zonesRefuse(nodes map[string]string) string {
 	return fmt.Sprintf("the NUMA zones of node %s have no room for all pods that are placed there", found.node)
 }
 
-// zonesDiffer is the answer where no plan was found whose pods of several demands share the zones of nodes.
+// zonesDiffer is the answer if no plan was found in which pods of several demands share the zones of nodes.
 func (s *Session) zonesDiffer() *Answer {
 	return Held(s.request.Gang, &gang.Hold{
 		Reason:  scheduling.ReasonUnknown,

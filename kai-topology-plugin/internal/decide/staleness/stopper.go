@@ -31,8 +31,8 @@ const (
 type Stopper struct {
 	// Pods deletes pods.
 	Pods coreclient.PodsGetter
-	// Observe reads a gang, with the pods that are about to stand among those that stand. A nil gang exists no more, or
-	// cannot be judged.
+	// Observe reads a gang, with assumed pods among the running ones. It returns nil if the gang does not exist any
+	// more, or cannot be judged.
 	Observe func(key gang.Key) (*gang.Gang, error)
 	// Report is called for each gang that is stopped, with the reason.
 	Report func(key gang.Key, reason string)
@@ -74,8 +74,8 @@ func (s *Stopper) Run(ctx context.Context) {
 	}
 }
 
-// look stops a gang, or groups of it, whose deadline has passed, and comes back for one whose deadline is to come. What
-// the status says can be older than the pods, so those have the last word.
+// look stops a gang, or groups of it, after their deadline, and comes back at a deadline to come. The status can be
+// older than the pods, so the pods decide.
 func (s *Stopper) look(ctx context.Context, key gang.Key) error {
 	observed, err := s.Observe(key)
 	if err != nil || observed == nil {

@@ -58,7 +58,7 @@ type Resource struct {
 	Free, Offered float64
 }
 
-// Bounds are how many domains are listed: in a level, all of which are listed or none, and in all.
+// Bounds are the most domains that are listed: PerLevel in a level (all of them or none), and InAll in all levels.
 type Bounds struct {
 	PerLevel, InAll int
 }
@@ -151,7 +151,7 @@ func reportedOf(nodes []Node) []string {
 			names[name] = true
 		}
 	}
-	// Nobody looks for these in a topology.
+	// These resources are not bound to a topology.
 	delete(names, string(corev1.ResourcePods))
 	delete(names, string(corev1.ResourceEphemeralStorage))
 	reported := slices.SortedFunc(maps.Keys(names), byImportance)

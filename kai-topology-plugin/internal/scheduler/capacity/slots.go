@@ -19,8 +19,7 @@ type Shape struct {
 	Pods int64
 	// Requests is what each pod takes of its node.
 	Requests packing.Resources
-	// RequiredLevel is the node label key of the level in one domain of which the gang has to stand; "" if it may stand
-	// anywhere.
+	// RequiredLevel is the node label key of the level that the gang needs one domain of; "" if it may stand anywhere.
 	RequiredLevel string
 	// Takes reports whether a node may take the pods, whatever is free on it; nil if each may. Nodes that are cordoned
 	// or out of service take none, and are not asked about.

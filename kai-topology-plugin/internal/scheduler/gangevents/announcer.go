@@ -17,7 +17,7 @@ const (
 	PlanBroken = "PlanBroken"
 	// Preempted: pods of the gang were stopped to make room for a more important one.
 	Preempted = "Preempted"
-	// SeatTaken: room that was held for the successor of a pod of the gang went to somebody more important.
+	// SeatTaken: a node held for a replacement pod of the gang went to a gang of higher priority.
 	SeatTaken = "SeatTaken"
 	// Stopped: the gang ran below its minimum for longer than it may, and what was left of it was stopped.
 	Stopped = "Stopped"
@@ -39,7 +39,7 @@ const action = "Scheduling"
 
 // News is what is worth an event.
 type News struct {
-	// Pod is whom it is about; nil if it is about the PodGroup.
+	// Pod is the pod that the event is about; nil if it is about the PodGroup.
 	Pod *corev1.Pod
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string

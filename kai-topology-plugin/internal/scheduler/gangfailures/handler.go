@@ -26,9 +26,8 @@ import (
 // about other pods.
 const quieter = 2
 
-// Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler,
-// which for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
-// Marks reports whether a pod whose gang does not fit is to be marked unschedulable.
+// Handler returns kube-scheduler's failure handler, next, with changes for the pods of gangs: their events, conditions
+// and logs come from this package. marks reports whether a pod is marked unschedulable when its gang does not fit.
 func Handler(
 	next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool,
 ) scheduler.FailureHandlerFn {
@@ -46,8 +45,8 @@ func Handler(
 	}
 }
 
-// Sentence returns why the pod waits in the words of the plugin that turned it down, without those that
-// kube-scheduler puts around them: its count of nodes changes when the reason does not.
+// Sentence returns why the pod waits in the words of the plugin that rejected it. kube-scheduler's own text around them
+// is left out: its count of nodes changes when the reason does not.
 func Sentence(status *fwk.Status) string {
 	var misfit *framework.FitError
 	if !errors.As(status.AsError(), &misfit) {
@@ -95,7 +94,7 @@ type statusWriter struct {
 	// APICacher is nil unless kube-scheduler itself writes asynchronously.
 	fwk.APICacher
 	sentence string
-	// unmarked is set if the reason must not be the one by which cluster autoscalers know for whom to add nodes.
+	// unmarked is set if the reason must not be the one that makes cluster autoscalers add nodes.
 	unmarked   bool
 	conditions *Conditions
 	context    context.Context

@@ -66,8 +66,8 @@ func (l *Lister) AsFinished(pod *corev1.Pod) *corev1.Pod {
 	return finished
 }
 
-// WithFinished adds to the pods of a gang those that have done their work, and one for each of those that are gone. The
-// two caches are filled by watches of their own: a pod that both have for a moment has finished, and counts once.
+// WithFinished adds to the pods of a gang the completed ones, and one for each completed pod that is deleted. The two
+// caches are filled by separate watches: a pod that both have for a moment has finished, and counts once.
 func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	found, err := l.Finished.GetIndexer().ByIndex(gangIndex, key.String())
 	if err != nil {

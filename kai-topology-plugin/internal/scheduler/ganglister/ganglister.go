@@ -157,10 +157,10 @@ func (l *Lister) indexed(index, value string) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// On returns the pods on a node as the API server shows them, but for those that are over.
+// On returns the pods on a node as the API server shows them, without completed pods.
 func (l *Lister) On(node string) ([]*corev1.Pod, error) { return l.indexed(nodeIndex, node) }
 
-// PodsOf returns the pods of a gang as they are or are about to be: those that are assumed name their node.
+// PodsOf returns the pods of a gang; assumed pods name their node.
 func (l *Lister) PodsOf(key gang.Key) ([]*corev1.Pod, error) {
 	pods, err := l.Shown(key)
 	if err != nil {

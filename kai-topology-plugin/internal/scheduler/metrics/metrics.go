@@ -161,13 +161,13 @@ const (
 	OtherZone Misprediction = "OtherZone"
 )
 
-// ZoneMispredicted is for a pod whose NUMA zones are others than were predicted.
+// ZoneMispredicted counts a pod in other NUMA zones than predicted.
 func ZoneMispredicted(how Misprediction) { mispredicted.WithLabelValues(string(how)).Inc() }
 
-// GangLetGo is for a gang whose minima all have a node.
+// GangLetGo counts a gang after all its minima have a node.
 func GangLetGo() { gangsLetGo.Inc() }
 
-// GangPlaced is for a gang that was let go, of which a group prefers a level.
+// GangPlaced counts a gang that is bound and has a group with a preferred level.
 func GangPlaced(placed *scheduling.PlacementStatus) {
 	gangsPlaced.WithLabelValues(string(placed.Fewest)).Inc()
 }

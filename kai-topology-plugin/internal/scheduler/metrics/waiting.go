@@ -27,5 +27,5 @@ func GangWaits(before, reason string) {
 	}
 }
 
-// GangBound is for a gang whose minima are bound, so long after it had all pods that it needs.
+// GangBound records the time from when a gang had all the pods that it needs until its minima were bound.
 func GangBound(after time.Duration) { boundSeconds.Observe(after.Seconds()) }

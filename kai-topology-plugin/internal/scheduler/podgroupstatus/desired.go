@@ -110,13 +110,13 @@ func conditionOf(observed Observed) metav1.Condition {
 	}
 }
 
-// finished is said of a gang that has come to its end. Whoever reads it looks for the pods in vain.
+// finished is the message of a gang that has ended: it says why its pods are gone.
 const finished = "finished: all pods that the gang needs have done their work"
 
-// lost reports whether some of a gang stands that lacks the rest for good: it had all that it needs at some time, or
-// what it lacks does not exist or has no place. The condition itself keeps the memory: it outlives the scheduler, and
-// the time at which it turned is when the gang lost its first pod. A gang of which pods are done is coming to its
-// end, and what stands of it is not stopped for lack of the others.
+// lost reports whether a gang with running pods lacks the rest for good: it had all that it needs before, or the
+// missing pods do not exist or have no place. The condition is the memory: it outlives the scheduler, and the time of
+// its transition is when the gang lost its first pod. A gang with completed pods is finishing, and its running pods are
+// not stopped for lack of the others.
 func lost(observed Observed) bool {
 	if len(observed.Gang.Standing) == 0 || len(observed.Gang.Done) > 0 {
 		return false

@@ -27,7 +27,7 @@ var (
 	before = metav1.NewTime(time.Unix(1000, 0))
 )
 
-// observed is a gang of which some pods stand and some wait.
+// observed is a gang with running and waiting pods.
 func observed(t *testing.T, minimum int32, standing, pending int) podgroupstatus.Observed {
 	t.Helper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", Generation: 3}}

@@ -17,8 +17,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// unfinished is how long a gang may lack pods before an event says so: whoever makes a gang makes its PodGroup before
-// its pods.
+// unfinished is how long a gang may lack pods before an event says so: controllers create the PodGroup before the pods.
 const unfinished = 10 * time.Second
 
 // newsTo returns what has not been reported yet. If something is to be reported later unless it changes, again says
@@ -30,7 +29,7 @@ func newsTo(
 	age := now.Sub(condition.LastTransitionTime.Time)
 	switch {
 	case condition.Reason == scheduling.ReasonIncomplete && len(observed.Gang.Gated) > 0:
-		// Somebody holds the pods back on purpose, and says why himself.
+		// A scheduling gate holds the pods back on purpose; its controller says why.
 	case condition.Reason == scheduling.ReasonIncomplete && age < unfinished:
 		again = unfinished - age
 	case condition.Reason != scheduling.ReasonWaiting && !announced.reasons.Has(condition.Reason):

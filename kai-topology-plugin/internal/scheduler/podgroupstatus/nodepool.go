@@ -62,7 +62,7 @@ func presentNodePoolCondition(podGroup *scheduling.PodGroup, pool string) *sched
 	return nil
 }
 
-// next counts on. What is no number was written by somebody else, and starts the count.
+// next increments a count. Text that is no number came from another writer, and restarts the count.
 func next(transition string) string {
 	count, err := strconv.Atoi(transition)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// resources sums up what the gang's pods ask for and what those that stand hold.
+// resources sums the requests of the gang's pods, and the requests of its running pods.
 func resources(g *gang.Gang) scheduling.PodGroupResourcesStatus {
 	allocated := requests(nil, g.Standing)
 	return scheduling.PodGroupResourcesStatus{

@@ -18,7 +18,7 @@ type said struct {
 	of map[gang.Key]*told
 }
 
-// told is what was said of a gang. It belongs to the one who writes its status.
+// told is what was reported of a gang. The writer of its status owns it.
 type told struct {
 	// waits is why the gang waits by its status, as the metrics have it; empty if it does not.
 	waits string
@@ -31,7 +31,7 @@ type told struct {
 type announced struct {
 	podGroup   types.UID
 	generation int64
-	// reasons are those of events, and strays the pods of which was said that they name a leaf which does not exist.
+	// reasons are the reasons of recorded events, and strays the pods reported to name a leaf that does not exist.
 	reasons sets.Set[string]
 	strays  sets.Set[types.UID]
 }

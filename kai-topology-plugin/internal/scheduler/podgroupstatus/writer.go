@@ -134,7 +134,7 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	return nil
 }
 
-// forget is for a gang that is no more, or that somebody else reports.
+// forget drops a gang that is deleted, or that another process reports.
 func (w *Writer) forget(key gang.Key) {
 	metrics.GangWaits(w.said.forget(key), "")
 	w.gangs.Concluded(key, scheduling.ReasonIncomplete)

@@ -40,7 +40,7 @@ func NewDomains(levels map[string][]string, nodes iter.Seq[*corev1.Node]) (*Doma
 	return &Domains{cluster}, nil
 }
 
-// Of judges each relation of a gang that has a tree and no pods but those that stand.
+// Of judges each relation of a gang that has a tree and only running pods.
 func (d *Domains) Of(standing *gang.Gang) ([]Relation, error) {
 	asked, err := solve.Translate(standing, nil, nil)
 	if err != nil {

@@ -134,8 +134,7 @@ func eventsOn(namespace, kind, name string) []eventsv1.Event {
 	return found
 }
 
-// givenNoRulesInTheDefinition takes the rules out of the definition of PodGroups, as in a cluster that has somebody
-// else's.
+// givenNoRulesInTheDefinition removes the validation rules from the CRD of PodGroups, as in a cluster with another CRD.
 func givenNoRulesInTheDefinition() {
 	GinkgoHelper()
 	definitions := dynamic.NewForConfigOrDie(restConfig).Resource(schema.GroupVersionResource{

@@ -29,10 +29,10 @@ var (
 	campaignSeed = flag.Uint64("failure-seed", 1795551568, "seed of what fails")
 )
 
-// racksOfCampaign has how many nodes each rack has, each of which takes one pod.
+// racksOfCampaign has the number of nodes of each rack. A node takes one pod.
 var racksOfCampaign = map[string]int{"z1-r1": 18, "z1-r2": 18, "z1-r3": 6, "z2-r1": 12, "z2-r2": 8}
 
-// campaign is gangs on racks of which nodes fail.
+// campaign is gangs on racks with failing nodes.
 type campaign struct {
 	random    *rand.Rand
 	namespace string
@@ -53,8 +53,8 @@ func (c *campaign) standing(gang string) standing {
 	return at
 }
 
-// come makes gangs of up to three subgroups, each of which needs one rack, until so many nodes of ten are to be taken.
-// Those that have no place are taken away again.
+// come creates gangs of up to three subgroups, each in one rack, until that many nodes of ten are in use. Gangs that do
+// not fit are deleted again.
 func (c *campaign) come(round int) {
 	GinkgoHelper()
 	nodes := 0
@@ -154,8 +154,8 @@ func (c *campaign) without(failed []string) map[string]repair.Loss {
 	return byGang
 }
 
-// lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts. No scheduler
-// looks on meanwhile: one that does gives room to the gangs of which it hears first.
+// lose removes nodes at once, and then their pods, which are created again as long as the round lasts. The scheduler is
+// stopped meanwhile: otherwise it would give room to the gangs that it hears of first.
 func (c *campaign) lose(failed []string) (stop func()) {
 	GinkgoHelper()
 	kill(c.scheduler)
@@ -193,7 +193,7 @@ func together(names []string, do func(string)) {
 	all.Wait()
 }
 
-// keptOf are the pods whose nodes have not failed, with these nodes.
+// keptOf are the pods on nodes that have not failed, with these nodes.
 func keptOf(pods map[string]string, failed []string) map[string]string {
 	kept := maps.Clone(pods)
 	maps.DeleteFunc(kept, func(_, node string) bool { return slices.Contains(failed, node) })

@@ -139,8 +139,8 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	return err
 }
 
-// announceFirstPod closes leading when the scheduler first asks for a pod. It does so only as the leader, and announces
-// that to nobody else when it becomes one.
+// announceFirstPod closes leading when the scheduler first asks for a pod. It does so only as the leader, and there is
+// no other sign of its election.
 func announceFirstPod(scheduler *scheduler.Scheduler, leading chan<- struct{}) {
 	next, announce := scheduler.NextPod, sync.OnceFunc(func() { close(leading) })
 	scheduler.NextPod = func(logger klog.Logger) (*framework.QueuedPodInfo, error) {

@@ -70,8 +70,8 @@ func createMixed(namespace string, gangs []competitor) {
 	}
 }
 
-// settled waits until every gang has an answer, none is bound in part, and no gang that waits would fit, and returns
-// those that stand. The answer of a gang that waits may be from before others left.
+// settled waits until every gang has an answer, no gang is partly bound, and no waiting gang would fit, and returns the
+// running gangs. The answer of a waiting gang may be from before others left.
 func settled(namespace string, gangs []competitor, perRack map[string]int) map[string]bool {
 	GinkgoHelper()
 	standing := map[string]bool{}
@@ -93,7 +93,7 @@ func settled(namespace string, gangs []competitor, perRack map[string]int) map[s
 	return standing
 }
 
-// expectNoRoom expects that no gang which waits would fit: everybody who fits stands.
+// expectNoRoom expects that no waiting gang would fit.
 func expectNoRoom(
 	g Gomega, namespace string, gangs []competitor, standing map[string]bool, perRack map[string]int,
 ) {

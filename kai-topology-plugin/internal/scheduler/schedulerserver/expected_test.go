@@ -13,7 +13,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// givenExpecting creates a PodGroup of which any pod may start, and of which so many are expected.
+// givenExpecting creates a PodGroup that may start with any pod, and expects that many pods.
 func givenExpecting(namespace, name string, pods int32, constraint *scheduling.TopologyConstraint) {
 	GinkgoHelper()
 	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, &scheduling.PodGroup{

@@ -34,7 +34,7 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		rack := eventuallyBound(namespace, gangOf("sick"), 5).domains(rackLevel)
 		Expect(rack).To(HaveLen(1))
 
-		// The other rack has room for a gang, and what the pod will need is nobody's.
+		// The other rack has room for a gang, and no pod holds what the pod will need.
 		givenPodGroup(namespace, "next",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "next", "", 6, 1)
@@ -176,7 +176,7 @@ func refuseBinding(pod string) (admitAgain func()) {
 	return admitAgain
 }
 
-// tryToBind binds a pod of that name, which nobody else knows, without effect.
+// tryToBind tries to bind a pod of that name, unknown to the cluster, without effect.
 func tryToBind(name string) error {
 	GinkgoHelper()
 	const namespace = "default"

@@ -162,7 +162,7 @@ func evict(namespace, name string) {
 	deletePod(namespace, name)
 }
 
-// eventuallyStopped waits until somebody deletes a pod, and does what the kubelet would.
+// eventuallyStopped waits until the pod is deleted, and removes it as the kubelet would.
 func eventuallyStopped(namespace, name string) {
 	GinkgoHelper()
 	Eventually(func() *metav1.Time {

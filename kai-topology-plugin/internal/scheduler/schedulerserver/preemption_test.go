@@ -41,7 +41,7 @@ func givenPriorities() {
 	}).Should(Succeed())
 }
 
-// givenGang creates a PodGroup with pods of one GPU in one rack, in order of their names, of which some are needed.
+// givenGang creates a PodGroup in one rack with pods of one GPU in order of their names; minimum of them are needed.
 func givenGang(namespace, name, priority string, pods int, minimum int32) {
 	GinkgoHelper()
 	givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: required(rackLevel)})

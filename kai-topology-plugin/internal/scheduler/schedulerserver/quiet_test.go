@@ -149,7 +149,7 @@ func versions(namespace string) map[string]string {
 	return found
 }
 
-// atRest returns the versions once nobody has written anything for a while.
+// atRest returns the resource versions after a time without writes.
 func atRest(namespace string) map[string]string {
 	GinkgoHelper()
 	var before map[string]string
@@ -167,7 +167,7 @@ func podGroupOf(namespace, name string) *scheduling.PodGroup {
 	return podGroup
 }
 
-// touchNode changes a label that is nobody's business, after which waiting pods are tried again.
+// touchNode changes an unused label, after which waiting pods are tried again.
 func touchNode(name, value string) {
 	GinkgoHelper()
 	patchNode(name, fmt.Sprintf(`{"metadata":{"labels":{"touched":%q}}}`, value))

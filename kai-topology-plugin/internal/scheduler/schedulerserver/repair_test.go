@@ -19,8 +19,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// replacing makes pods of a gang again that are on their way out or gone, as their owner and the kubelet would: so many
-// of each leaf, one of which fills a node of two devices.
+// replacing creates pods of a gang again after they are deleted, as their owner and the kubelet would: that many pods
+// of each leaf, each on a node of two devices.
 type replacing struct {
 	namespace, gang string
 	leaves          map[string]int
@@ -113,7 +113,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	})
 
 	// annotate changes what may be moved for the gang, and when. Room is held for longer than any spec takes, so that a
-	// move whose owner is paused goes on, however slow the machine is.
+	// move with a paused owner goes on, however slow the machine is.
 	annotate := func(move, after string) {
 		GinkgoHelper()
 		patchPodGroup(namespace, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:"1h"}}}`,

@@ -124,7 +124,7 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		Expect(placementOf(namespace, gangOf("torn"))).To(BeEmpty())
 	})
 
-	// attached is a gang of two pods, of which one uses a device of a node that has to be prepared.
+	// attached is a gang of two pods; one uses a device of a node that has to be prepared.
 	attached := func(name, node string) {
 		givenDeviceClass("attached")
 		givenSlice(name, 1, func(slice *resourcev1.ResourceSlice) {

@@ -104,7 +104,7 @@ profiles:
           - name: KAITopology
 `
 
-// startScheduler starts the program and ends it with the spec, or with the container whose specs have it in common.
+// startScheduler starts the program and ends it with the spec, or with the container of the specs that share it.
 func startScheduler() *exec.Cmd {
 	GinkgoHelper()
 	return startSchedulerWith(GinkgoWriter, "--secure-port", "0", "--v", "2")

@@ -59,7 +59,7 @@ func replay(bundle string) replayed {
 	return result
 }
 
-// deciding are pairs of nodes, of which one thing says where a gang of one pod goes: to node 1, unless node0 is set.
+// deciding are pairs of nodes; one thing decides where a gang of one pod goes: to node 1, unless node0 is set.
 type deciding struct {
 	// first changes node 0, asked the pod of the gang.
 	first func(*corev1.Node)

@@ -65,7 +65,7 @@ func givenNode(zone, rack string, number int, gpus int64) {
 	node.Status.Capacity = node.Status.Allocatable
 	created, err := kube.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	// The API server taints new nodes until somebody reports them ready.
+	// The API server taints new nodes until they are reported ready.
 	created.Spec.Taints = nil
 	_, err = kube.CoreV1().Nodes().Update(ctx, created, metav1.UpdateOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -74,7 +74,8 @@ func givenNode(zone, rack string, number int, gpus int64) {
 	})
 }
 
-// givenNamespace creates a namespace whose pods and PodGroups are gone after the spec: there is no controller to do it.
+// givenNamespace creates a namespace, and deletes its pods and PodGroups after the spec: there is no controller to do
+// it.
 func givenNamespace() string {
 	GinkgoHelper()
 	namespace, err := kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
@@ -130,7 +131,7 @@ func givenRelatedPodGroup(namespace, name, relations string, spec scheduling.Pod
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// patchPodGroup changes a PodGroup, of which the scheduler writes the status at any time.
+// patchPodGroup changes a PodGroup while the scheduler may write its status.
 func patchPodGroup(namespace, name, patch string) {
 	GinkgoHelper()
 	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),

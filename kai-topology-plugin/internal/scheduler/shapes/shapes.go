@@ -18,22 +18,20 @@ import (
 // maxNamed is how many shapes may be named: each is a series for every domain.
 const maxNamed = 16
 
-// Named is a shape that somebody asks about.
+// Named is a shape from the configuration.
 type Named struct {
 	// Name is what it is called in metrics: lower case letters, digits and dashes.
 	Name string `json:"name"`
 	// Pods is how many pods a gang has; Resources is what each requests.
 	Pods      int64               `json:"pods"`
 	Resources corev1.ResourceList `json:"resources"`
-	// RequiredLevel is the node label key of the level in one domain of which the gang has to stand; unset, it may
-	// stand anywhere.
+	// RequiredLevel is the node label key of the level that the gang needs one domain of; unset, it may stand anywhere.
 	RequiredLevel string `json:"requiredLevel,omitempty"`
 	// NodeSelector are labels that the nodes have to have; unset, none. Taints are tolerated.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 }
 
-// FromConfiguration returns the shapes that somebody named. The error has the path of the field that is wrong, without
-// what is above the list.
+// FromConfiguration returns the configured shapes. The error has the path of the wrong field, relative to the list.
 func FromConfiguration(named []Named) ([]capacity.Shape, error) {
 	if len(named) > maxNamed {
 		return nil, fmt.Errorf("shapes: at most %d may be named, not %d", maxNamed, len(named))
