@@ -239,7 +239,7 @@ func (s *Session) short(e *packing.Explanation) (resource string, besides packin
 	return "", nil
 }
 
-// tooFull counts the nodes whose zones have no room for a demand now, although they have what is asked for besides.
+// tooFull counts the nodes that have no room for a demand in their zones now, but enough of the other resources.
 func (s *Session) tooFull(resource string, besides packing.Resources) (full int) {
 	demand := s.demandOf(resource)
 	if demand == nil {
