@@ -133,7 +133,7 @@ func initialized(missing []string) metav1.Condition {
 func scheduled(unscheduled []string) metav1.Condition {
 	var because []string
 	if len(unscheduled) > 0 {
-		because = []string{strings.Join(unscheduled, ", "), "why, the events of the pods and of their PodGroup say"}
+		because = []string{strings.Join(unscheduled, ", "), "see the events of the pods and of their PodGroup"}
 	}
 	return condition(schedulerv1alpha1.ConditionScheduled,
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaOnNodes, ""},
