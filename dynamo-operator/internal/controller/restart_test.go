@@ -64,26 +64,6 @@ var _ = Describe("A restart", func() {
 		Consistently(ids, "300ms").WithContext(ctx).Should(Equal([]string{"monday", "monday", "monday"}))
 		Expect(progress(ctx).Phase).To(Equal(v1beta1.RestartPhaseCompleted))
 	})
-
-	It("takes all at once", func(ctx SpecContext) {
-		asked(ctx, `[{"op":"add","path":"/spec/restart","value":{"id":"tuesday","strategy":{"type":"Parallel"}}}]`)
-		Eventually(progress).WithContext(ctx).Should(Equal(restarting("tuesday", "Frontend", "Worker")))
-		Eventually(ids).WithContext(ctx).Should(Equal([]string{"tuesday", "tuesday", "tuesday"}))
-		update(ctx, set, true)
-		Eventually(progress).WithContext(ctx).Should(HaveField("Phase", v1beta1.RestartPhaseCompleted))
-	})
-
-	It("goes no further when it is taken back", func(ctx SpecContext) {
-		asked(ctx, `[{"op":"add","path":"/spec/restart","value":{"id":"wednesday"}}]`)
-		Eventually(ids).WithContext(ctx).Should(Equal([]string{"wednesday", "", ""}))
-		update(ctx, set, false)
-		asked(ctx, `[{"op":"remove","path":"/spec/restart"}]`)
-		eventuallyObserved(ctx, namespace, "map")
-		update(ctx, set, true)
-		Eventually(progress).WithContext(ctx).Should(HaveField("Phase", v1beta1.RestartPhaseCompleted))
-		Expect(progress(ctx).Restarted).To(Equal([]string{"Frontend"}))
-		Expect(ids(ctx)).To(Equal([]string{"wednesday", "", ""}), "no pod is replaced a second time")
-	})
 })
 
 func restarting(id string, services ...string) *v1beta1.RestartStatus {
