@@ -158,38 +158,3 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 		})
 	}
 }
-
-// Only the domain that a cut names, of the group that goes there, is that of the claim.
-func TestAClaimIsAboutTheDomainThatItsCutNames(t *testing.T) {
-	p := office(t)
-	slot, _ := p.Cluster.SlotOf("site")
-	rack := func(node string) problem.Region {
-		return problem.Region{Place: problem.Place{Slot: slot, At: p.Cluster.Topologies[slot].Home[home(p.Cluster, node)]}}
-	}
-	branch := &certificate.Branch{Group: "a", Topology: "site", Level: "rack"}
-	named := &certificate.Rule{Cut: &certificate.Cut{Domain: "z/n2"}}
-	for name, test := range map[string]struct {
-		claim claim
-		node  string
-		want  bool
-	}{
-		"that domain":           {claim{here: true, branch: branch, rule: named}, "n2", true},
-		"another one":           {claim{here: true, branch: branch, rule: named}, "n1", false},
-		"that of another group": {claim{branch: branch, rule: named}, "n2", false},
-		"any, if it is not about room": {
-			claim{here: true, branch: branch, rule: &certificate.Rule{Deficit: &certificate.Deficit{}}}, "n2", false,
-		},
-	} {
-		if got := test.claim.within(p, rack(test.node)); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if (&claim{here: true, branch: branch, rule: named}).within(p, problem.WholeCluster) {
-		t.Error("the whole cluster is in a rack")
-	}
-}
-
-func home(c *counts.Cluster, node string) int32 {
-	at, _ := c.Find(node)
-	return at
-}
