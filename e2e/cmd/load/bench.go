@@ -49,6 +49,8 @@ func up(ctx context.Context, o options) (*bench, error) {
 		APIServer: []string{"--feature-gates=" + nativeGates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
 		Values: map[string]map[string]any{ours.program: {
 			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
+			// Elsewhere the lease says from when on it schedules. A busy machine may lose one.
+			"leaderElection": map[string]any{"enabled": o.Queued == 0},
 		}},
 	})
 	return b, err

@@ -25,7 +25,9 @@ each gang in one zone, each of its groups, of up to 100 pods, in one rack.
 
 Rounds are repeated, every other one in reverse, and the report has medians; RATIO is to the same figure of
 kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. With --ending ours is measured
-alone, for a minute in which pods end and come and gangs wait: what it computes, and how long plain pods wait.
+alone, for a minute in which pods end and come and gangs wait: what it computes, and how long plain pods wait. With
+--queued gangs of 2 to 16 pods in one rack each come, without Kueue and then with it, from two queues with half of the
+GPUs each: how long it takes until all pods of a gang are bound, from its admission by Kueue or from its creation.
 
 The table at the end goes to standard output, progress to standard error. Needs 'make build tools'; kube-scheduler is
 built by e2e/tools/build.sh when it is not there yet.`
@@ -33,7 +35,8 @@ built by e2e/tools/build.sh when it is not there yet.`
 // options choose the measurements; the flags say what they mean.
 type options struct {
 	Nodes, Pods, Repeats, QPS, Burst int
-	Ending, Waiting                  int
+	Ending, Waiting, Queued          int
+	Every                            time.Duration
 	Gangs                            []int
 	Patience                         time.Duration
 }
@@ -60,6 +63,8 @@ func newCommand() *cobra.Command {
 	flags.IntSliceVar(&o.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs")
 	flags.IntVar(&o.Ending, "ending", 0, "measure ours alone, in a busy cluster in which so many pods a second end")
 	flags.IntVar(&o.Waiting, "waiting", 1000, "gangs that wait meanwhile")
+	flags.IntVar(&o.Queued, "queued", 0, "measure what Kueue adds to the time of so many gangs")
+	flags.DurationVar(&o.Every, "every", time.Millisecond, "time from one of these gangs to the next")
 	flags.IntVar(&o.Repeats, "repeats", 3, "how often each thing is measured")
 	flags.IntVar(&o.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
 	flags.IntVar(&o.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
@@ -83,6 +88,9 @@ func measure(ctx context.Context, o options) (measured *report, err error) {
 	}
 	if o.Ending > 0 {
 		return b.report, b.churn(ctx)
+	}
+	if o.Queued > 0 {
+		return b.report, b.queued(ctx)
 	}
 	return b.report, b.rounds(ctx)
 }
