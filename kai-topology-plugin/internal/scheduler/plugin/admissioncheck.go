@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -37,7 +38,9 @@ const (
 // the scheduler does, on a copy of the cluster, and writes the states of its checks.
 type admission struct {
 	*mender
-	client                dynamic.Interface
+	client dynamic.Interface
+	// decide is answer, or what a test has in its place.
+	decide                func(context.Context, *kueue.Workload) (state, message string, err error)
 	checks, workloads     cache.GenericLister
 	checksSync, knownSync cache.InformerSynced
 	wake                  chan struct{}
@@ -56,6 +59,7 @@ func (p *Plugin) admitBy(ctx context.Context, leading <-chan struct{}) error {
 		checksSync: checks.Informer().HasSynced, knownSync: workloads.Informer().HasSynced,
 		wake: make(chan struct{}, 1),
 	}
+	a.decide = a.answer
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { a.changed() }, UpdateFunc: func(any, any) { a.changed() },
 	}
@@ -128,21 +132,20 @@ func (a *admission) once(ctx context.Context) (again time.Duration, err error) {
 	slices.SortFunc(asked, func(x, y *kueue.Workload) int {
 		return cmp.Or(x.CreationTimestamp.Compare(y.CreationTimestamp.Time), cmp.Compare(x.Name, y.Name))
 	})
-	for _, workload := range asked {
-		state, message, err := a.answer(ctx, workload)
+	var failed []error
+	for _, workload := range asked { // None waits for one before it that cannot be answered for.
+		state, message, err := a.decide(ctx, workload)
+		if err == nil && state != "" {
+			err = a.write(ctx, workload, workload.Pending(ours), state, message)
+			if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+				return 0, errors.Join(failed...) // It has changed, which wakes.
+			}
+		}
 		if err != nil {
-			return askSoon, err
+			failed = append(failed, fmt.Errorf("workload %s/%s: %w", workload.Namespace, workload.Name, err))
 		}
-		if state == "" {
-			continue // The others do not wait for it.
-		}
-		err = a.write(ctx, workload, workload.Pending(ours), state, message)
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			err = nil // It has changed, which wakes.
-		}
-		return 0, err
 	}
-	return askSoon, nil
+	return askSoon, errors.Join(failed...)
 }
 
 // ourChecks returns the names of the AdmissionChecks that are for this controller, and says of each that it works.
