@@ -18,6 +18,8 @@ const (
 	LabelPriorityClass = "kueue.x-k8s.io/priority-class"
 	// LabelGroup makes one workload of all pods with the same value.
 	LabelGroup = "kueue.x-k8s.io/pod-group-name"
+	// LabelCounted is on every pod that Kueue counts, alone or with its group.
+	LabelCounted = "kueue.x-k8s.io/managed"
 )
 
 // Annotations of the pods of a group.
@@ -71,6 +73,12 @@ func QueueProblems(queue string) []string {
 
 // Managed reports whether a pod is counted in a group of Kueue.
 func Managed(pod *corev1.Pod) bool { return pod.Labels[LabelGroup] != "" }
+
+// CountedAlone reports whether a pod is a workload by itself: its quota goes with it.
+func CountedAlone(pod *corev1.Pod) bool {
+	group := pod.Labels[LabelGroup]
+	return pod.Labels[LabelCounted] == "true" && (group == "" || group == GroupName(pod.Name))
+}
 
 // Waits reports whether a pod waits for quota.
 func Waits(pod *corev1.Pod) bool {

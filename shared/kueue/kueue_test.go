@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"packtree.dev/shared/kueue"
 )
 
@@ -21,6 +24,23 @@ func TestNamesOfGroupsAreLabelValues(t *testing.T) {
 	}
 	if cut != kueue.GroupName(long+"bc") {
 		t.Error("the same name is cut in the same way")
+	}
+}
+
+func TestWhichPodsAreCountedAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels map[string]string
+		want   bool
+	}{
+		"a pod that Kueue does not count": {},
+		"a pod without a group":           {map[string]string{kueue.LabelCounted: "true"}, true},
+		"a pod that is its own group":     {map[string]string{kueue.LabelCounted: "true", kueue.LabelGroup: "p"}, true},
+		"one of a group":                  {map[string]string{kueue.LabelCounted: "true", kueue.LabelGroup: "g"}, false},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: c.labels}}
+		if got := kueue.CountedAlone(pod); got != c.want {
+			t.Errorf("%s is counted alone: %v", name, got)
+		}
 	}
 }
 

@@ -48,10 +48,10 @@ func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 }
 
 // hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
-// make room for somebody more important has left its room to them, and one that Kueue has evicted to those that get its
-// quota: its successor waits for quota.
+// make room for somebody more important has left its room to them, and one that Kueue has evicted, or counted alone, to
+// those that get its quota: its successor waits for quota.
 func hasSuccessor(pod *corev1.Pod) bool {
-	if kueue.Evicted(pod) || pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) ||
+	if kueue.Evicted(pod) || kueue.CountedAlone(pod) || pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) ||
 		metav1.GetControllerOf(pod) == nil {
 		return false
 	}

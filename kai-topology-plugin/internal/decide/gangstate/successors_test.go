@@ -40,6 +40,10 @@ func succeeded(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }
 
 func inQueue(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, kueue.LabelGroup, "group") }
 
+func countedAlone(pod *corev1.Pod) {
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, kueue.LabelCounted, "true")
+}
+
 func evictedByKueue(pod *corev1.Pod) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: kueue.ConditionEvicted, Status: corev1.ConditionTrue}}
 }
@@ -127,6 +131,9 @@ func TestWhoLeavesASeat(t *testing.T) {
 		}},
 		"not one that Kueue evicts": {leave: func(s *State) Effects {
 			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping, evictedByKueue), start)
+		}},
+		"not one that Kueue counts alone": {leave: func(s *State) Effects {
+			return s.PodChanged(ownedPod("a", "n1", countedAlone), ownedPod("a", "n1", countedAlone, stopping), start)
 		}},
 		"not one whose group Kueue evicts afterwards": {leave: func(s *State) Effects {
 			s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", inQueue, stopping), start)
