@@ -17,7 +17,7 @@ var queuePath = field.NewPath("metadata", "labels").Key(kueue.LabelQueue)
 // validateQueue checks what a set asks of Kueue: a queue for its quota, and not a place, which a set has from its own
 // constraints.
 func validateQueue(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
-	errs := validatePlacedOnce(set)
+	errs := append(validatePlacedOnce(set), validateCountedTogether(set)...)
 	queue, ok := set.Labels[kueue.LabelQueue]
 	if !ok {
 		return errs
@@ -28,6 +28,21 @@ func validateQueue(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	if roles := rolesInBaseGang(set); roles > kueue.MaxRoles {
 		errs = append(errs, field.Forbidden(queuePath, fmt.Sprintf(
 			"Kueue counts at most %d cliques together, and the base gang has pods of %d", kueue.MaxRoles, roles)))
+	}
+	return errs
+}
+
+// validateCountedTogether refuses a queue of one clique: Kueue would count each of its pods alone, and some would hold
+// quota while their gang waits for others. Those that name a group are counted with it.
+func validateCountedTogether(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	var errs field.ErrorList
+	for i := range set.Spec.Template.Cliques {
+		labels := set.Spec.Template.Cliques[i].Labels
+		queue, ok := labels[kueue.LabelQueue]
+		if ok && queue != set.Labels[kueue.LabelQueue] && labels[kueue.LabelGroup] == "" {
+			errs = append(errs, field.Forbidden(cliquePath(i).Child("labels").Key(kueue.LabelQueue),
+				fmt.Sprintf("Kueue would count each pod alone: name the queue of the whole set in %s", queuePath)))
+		}
 	}
 	return errs
 }

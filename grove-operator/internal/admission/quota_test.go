@@ -39,3 +39,32 @@ func TestTheQueueOfASetStays(t *testing.T) {
 		})
 	}
 }
+
+func TestCliquesHaveNoQueueOfTheirOwn(t *testing.T) {
+	const refused = "spec.template.cliques[0].labels[kueue.x-k8s.io/queue-name]: FieldValueForbidden"
+	for name, c := range map[string]struct {
+		set, clique string
+		group       bool
+		want        []string
+	}{
+		"that of the set":            {set: "red", clique: "red"},
+		"one in a set without":       {clique: "red", want: []string{refused}},
+		"another than that of a set": {set: "red", clique: "blue", want: []string{refused}},
+		"one with a group":           {clique: "red", group: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"]"))
+			set.Spec.Template.Cliques[0].Labels = map[string]string{kueue.LabelQueue: c.clique}
+			if c.set != "" {
+				set.Labels = map[string]string{kueue.LabelQueue: c.set}
+			}
+			if c.group {
+				set.Spec.Template.Cliques[0].Labels[kueue.LabelGroup] = "g"
+			}
+			_, errs := admission.ValidateCreate(set, admission.Cluster{Lookup: fixture.Lookup()})
+			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
