@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The resources of Kueue that are read and written.
@@ -14,6 +15,7 @@ var (
 	groupVersion    = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
 	Workloads       = groupVersion.WithResource("workloads")
 	AdmissionChecks = groupVersion.WithResource("admissionchecks")
+	WorkloadKind    = groupVersion.WithKind("Workload")
 )
 
 // ControllerFits is the spec.controllerName of an AdmissionCheck that asks whether a gang fits.
@@ -30,6 +32,12 @@ const (
 type Workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 
+	Spec struct {
+		PodSets []struct {
+			Name  string `json:"name"`
+			Count int32  `json:"count"`
+		} `json:"podSets"`
+	} `json:"spec"`
 	Status struct {
 		Conditions      []metav1.Condition `json:"conditions"`
 		AdmissionChecks []struct {
@@ -46,6 +54,40 @@ func ReadWorkload(object *unstructured.Unstructured) *Workload {
 		return &Workload{}
 	}
 	return workload
+}
+
+// Pods is how many pods are counted.
+func (w *Workload) Pods() (pods int32) {
+	for _, set := range w.Spec.PodSets {
+		pods += set.Count
+	}
+	return pods
+}
+
+// PodsOf is how many pods with a value of AnnotationRole are counted.
+func (w *Workload) PodsOf(role string) int32 {
+	for _, set := range w.Spec.PodSets {
+		if set.Name == role {
+			return set.Count
+		}
+	}
+	return 0
+}
+
+// IsOwnedBy reports whether an object is an owner of the workload.
+func (w *Workload) IsOwnedBy(uid types.UID) bool {
+	return slices.ContainsFunc(w.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == uid })
+}
+
+// OwnedBy is the apply configuration that adds an owner to a workload, if that is there.
+func OwnedBy(workload *Workload, owner metav1.OwnerReference) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(WorkloadKind)
+	object.SetNamespace(workload.Namespace)
+	object.SetName(workload.Name)
+	object.SetUID(workload.UID)
+	object.SetOwnerReferences([]metav1.OwnerReference{owner})
+	return object
 }
 
 // Pending returns which of some checks the workload waits for, now that quota is reserved for it. One that is being

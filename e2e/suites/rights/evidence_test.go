@@ -25,6 +25,8 @@ var excused = map[string]string{
 		"pod stays as it is to the last byte, as kube-scheduler does",
 	"ClusterRole grove-operator: get resourceclaims.resource.k8s.io": "looks whose a claim is that has the name of one " +
 		"to be made",
+	"ClusterRole grove-operator: delete workloads.kueue.x-k8s.io": "the admission plugin asks for it when an owner is " +
+		"added to an object",
 	"ClusterRole dynamo-operator: patch " +
 		"events.events.k8s.io": "counts an event that happens again within minutes, " +
 		"as grove-operator's and podgrouper's do here; " +

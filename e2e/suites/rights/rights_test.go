@@ -30,6 +30,7 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 			suite.AllOf(w.makesRoom, w.takesBack, w.moves, w.missesNothing)).
 		Assess("Kueue asks whether a gang fits", suite.AllOf(
 			w.servesZones, w.installsKueue, w.Applies("queue.yaml"), w.ready("pcs", "queued"),
+			w.Kubectl("delete", "pods", "--selector=app.kubernetes.io/part-of=queued"),
 			w.Kubectl("delete", "pcs", "queued"), w.missesNothing)).
 		Assess("metrics are read", suite.AllOf(w.readsMetrics, w.remembersRoles("certificates by hand"),
 			w.missesNothing)).

@@ -1,12 +1,19 @@
 package controller_test
 
 import (
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/kueue"
 )
 
@@ -86,4 +93,95 @@ spec:
 		Expect(c.Delete(ctx, set)).To(Succeed())
 		Eventually(podsOf(in, client.MatchingLabels{})).Should(BeEmpty())
 	})
+
+	It("keeps the workload of a gang when all its pods go", func() {
+		in := namespace()
+		createSet(in, queued)
+		Eventually(groups(in)).Should(HaveLen(1))
+		counts(in, "q-0", map[string]int64{"a": 1, "b": 1})
+		finalizers := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"finalizers":["`+kueue.Finalizer+`"]}}`))
+		first := podsOf(in, client.MatchingLabels{})()
+		for _, pod := range first {
+			Expect(c.Patch(ctx, &pod, finalizers)).To(Succeed())
+		}
+		for _, pod := range first {
+			Expect(c.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+		gang := get(in, "q-0", &schedulerv1alpha1.PodGang{})
+		Eventually(func() []metav1.OwnerReference {
+			return get(in, "q-0", workloadOf("q-0", nil)).GetOwnerReferences()
+		}).Should(ConsistOf(HaveField("UID", gang.UID)))
+		Eventually(func() bool {
+			pods := podsOf(in, client.MatchingLabels{})()
+			return len(pods) == 2 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+				return pod.Name == first[0].Name || pod.Name == first[1].Name
+			})
+		}).Should(BeTrue())
+	})
+
+	It("counts a gang anew that is scaled below its minimum before it starts", func() {
+		in := namespace()
+		createSet(in, `
+metadata: {name: q, labels: {kueue.x-k8s.io/queue-name: team}}
+spec:
+  replicas: 1
+  template:
+    cliques:
+      - name: a
+        spec:
+          replicas: 2
+          minAvailable: 2
+          podSpec: {schedulingGates: [{name: kueue.x-k8s.io/admission}], containers: [{name: c, image: i}]}
+`)
+		Eventually(groups(in)).Should(Equal(map[string]int{"q-0 of 2": 2}))
+		clique := get(in, "q-0-a", &grovev1alpha1.PodClique{})
+		scale(clique, 1)
+		Eventually(groups(in)).Should(Equal(map[string]int{"q-0 of 1": 1}))
+
+		counts(in, "q-0", map[string]int64{"a": 1})
+		for _, pod := range podsOf(in, client.MatchingLabels{})() {
+			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
+				[]byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+		}
+		run(in, client.MatchingLabels{})
+		scale(clique, 2)
+		Eventually(groups(in)).Should(Equal(map[string]int{"q-0 of 1": 1, "q-0-a.1 of 1": 1}),
+			"Kueue would delete one that is too many for its workload")
+	})
 })
+
+// workloadOf is a workload of Kueue with so many pods of each role.
+func workloadOf(name string, pods map[string]int64) *unstructured.Unstructured {
+	var sets []any
+	for role, count := range pods {
+		sets = append(sets, map[string]any{"name": role, "count": count})
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"podSets": sets}}}
+	object.SetGroupVersionKind(kueue.WorkloadKind)
+	object.SetName(name)
+	return object
+}
+
+// counts has a workload be there, as Kueue makes it, of a kind that takes anything.
+func counts(in, name string, pods map[string]int64) {
+	GinkgoHelper()
+	_, err := envtest.InstallCRDs(rcfg, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{{
+		ObjectMeta: metav1.ObjectMeta{Name: "workloads.kueue.x-k8s.io",
+			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kueue.WorkloadKind.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Workload", Plural: "workloads"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: kueue.WorkloadKind.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}}})
+	Expect(err).NotTo(HaveOccurred())
+	workload := workloadOf(name, pods)
+	workload.SetNamespace(in)
+	Eventually(func() error { return c.Create(ctx, workload.DeepCopy()) }).Should(Succeed())
+}

@@ -28,6 +28,8 @@ type Addition struct {
 	Name string
 	// Index is the lowest that no other pod has.
 	Index int32
+	// Alone is set for a pod that is below the minimum of its clique and that Kueue counts alone.
+	Alone bool
 }
 
 // Plan is what to do about the pods of a PodClique.

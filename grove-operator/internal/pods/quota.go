@@ -20,18 +20,30 @@ func (m Maker) countIn(pod *corev1.Pod, index int32) {
 	if queue == "" {
 		return
 	}
-	group, size := m.Member.Gang, layout.GangMinimum(m.Set, m.Member)
-	if AboveMinimum(m.Member, index) {
-		group, size = pod.Name, 1
-	}
 	pod.Labels[kueue.LabelQueue] = queue
-	pod.Labels[kueue.LabelGroup] = kueue.GroupName(group)
+	group(pod, m.Member.Gang, layout.GangMinimum(m.Set, m.Member))
+	if AboveMinimum(m.Member, index) {
+		CountAlone(pod)
+	}
 	if class, ok := m.Set.Labels[kueue.LabelPriorityClass]; ok {
 		pod.Labels[kueue.LabelPriorityClass] = class
 	}
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationGroupSize, strconv.Itoa(int(size)))
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationServing, "true")
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationRole, m.Member.Clique.Name)
+}
+
+// CountAlone makes a group of a pod alone.
+func CountAlone(pod *corev1.Pod) { group(pod, pod.Name, 1) }
+
+func group(pod *corev1.Pod, name string, size int32) {
+	pod.Labels[kueue.LabelGroup] = kueue.GroupName(name)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueue.AnnotationGroupSize, strconv.Itoa(int(size)))
+}
+
+// Miscounted reports whether a pod waits in the group of its gang for another number of pods than the gang's minimum,
+// since a clique was scaled below its own. Kueue would wait for the others for ever.
+func Miscounted(pod *corev1.Pod, minimum int32) bool {
+	return kueue.Waits(pod) && InMinimum(pod) && pod.Annotations[kueue.AnnotationGroupSize] != strconv.Itoa(int(minimum))
 }
 
 // AboveMinimum reports whether the pod with an index is above the minimum of its clique.
@@ -47,8 +59,10 @@ func Uncountable(pod *corev1.Pod) bool {
 		slices.Contains(pod.Finalizers, kueue.Finalizer)
 }
 
-// countedAlone reports whether a pod is a group by itself: it can go without taking a minimum's quota along.
-func countedAlone(pod *corev1.Pod) bool {
-	return kueue.Managed(pod) &&
-		pod.Labels[kueue.LabelGroup] != kueue.GroupName(pod.Labels[grovev1alpha1.LabelPodGang])
+// InMinimum reports whether Kueue counts a pod in the group of its gang.
+func InMinimum(pod *corev1.Pod) bool {
+	return pod.Labels[kueue.LabelGroup] == kueue.GroupName(pod.Labels[grovev1alpha1.LabelPodGang])
 }
+
+// countedAlone reports whether a pod is a group by itself: it can go without taking a minimum's quota along.
+func countedAlone(pod *corev1.Pod) bool { return kueue.Managed(pod) && !InMinimum(pod) }

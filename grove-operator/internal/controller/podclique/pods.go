@@ -165,6 +165,9 @@ func (r *Reconciler) make(
 ) (*corev1.Pod, error) {
 	for taken := map[string]bool{}; ; addition.Name = pods.FreeName(scope.podClique, addition.Index, "", taken) {
 		pod := maker.Make(addition.Name, addition.Index)
+		if addition.Alone {
+			pods.CountAlone(pod)
+		}
 		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
 		if err == nil {
 			return pod, nil
@@ -240,7 +243,7 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 		return err
 	}
 	if gang != nil {
-		err = r.open(ctx, scope, slices.Clone(gated), gang, base)
+		err = errors.Join(r.recount(ctx, held, gang), r.open(ctx, scope, slices.Clone(gated), gang, base))
 		scope.happened.opened = countIf(gated, func(pod *corev1.Pod) bool { return !pods.Gated(pod) })
 		scope.gang = gang
 	}

@@ -6,12 +6,19 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 	"packtree.dev/shared/kueue"
 
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
 )
@@ -33,12 +40,15 @@ func (r *Reconciler) affordable(
 	if err != nil {
 		return nil, err
 	}
+	if err := r.countAlone(ctx, scope, additions); err != nil {
+		return nil, err
+	}
 	var now []pods.Addition
 	for _, addition := range additions {
 		switch {
 		case base != nil && !base.Scheduled():
 			scope.unaffordable = base.Name
-		case pods.AboveMinimum(scope.member, addition.Index) && !own.Scheduled():
+		case (addition.Alone || pods.AboveMinimum(scope.member, addition.Index)) && !own.Scheduled():
 			scope.unaffordable = own.Name
 		default:
 			now = append(now, addition)
@@ -53,6 +63,11 @@ func (r *Reconciler) uncount(ctx context.Context, scope *scope) error {
 	over := slices.DeleteFunc(slices.Clone(scope.pods), func(pod *corev1.Pod) bool {
 		return !slices.Contains(pod.Finalizers, kueue.Finalizer) || staying(pod) || !final && !pods.Uncountable(pod)
 	})
+	if !final && slices.ContainsFunc(over, pods.InMinimum) {
+		if err := r.keepWorkload(ctx, scope); err != nil {
+			return err
+		}
+	}
 	return passes.Each(len(over), func(i int) error {
 		err := r.Client.Patch(ctx, over[i].DeepCopy(), uncounted(over[i]), r.Writer.FieldOwner)
 		if err = client.IgnoreNotFound(err); err != nil {
@@ -66,4 +81,87 @@ func (r *Reconciler) uncount(ctx context.Context, scope *scope) error {
 func uncounted(pod *corev1.Pod) client.Patch {
 	return client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, pod.UID, kueue.Finalizer))
+}
+
+// workload is what Kueue counts of the gang of a PodClique; nil if it counts nothing yet.
+func (r *Reconciler) workload(ctx context.Context, scope *scope) (*kueue.Workload, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kueue.WorkloadKind)
+	name := kueue.GroupName(scope.podClique.Labels[grovev1alpha1.LabelPodGang])
+	err := r.Writer.Live.Get(ctx, types.NamespacedName{Namespace: scope.podClique.Namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading workload %s: %w", name, err)
+	}
+	return kueue.ReadWorkload(object), nil
+}
+
+// keepWorkload makes the gang an owner of its workload. Kueue makes the pods its owners, so that it would go with the
+// last of them, and with it the gang's quota and its place in the queue, before the next pods are there.
+func (r *Reconciler) keepWorkload(ctx context.Context, scope *scope) error {
+	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
+	if err != nil || gang == nil || gang.DeletionTimestamp != nil {
+		return err
+	}
+	workload, err := r.workload(ctx, scope)
+	if err != nil || workload == nil || workload.DeletionTimestamp != nil || workload.IsOwnedBy(gang.UID) {
+		return err
+	}
+	owner := metav1.OwnerReference{
+		APIVersion: schedulerv1alpha1.GroupVersion.String(), Kind: "PodGang", Name: gang.Name, UID: gang.UID,
+	}
+	owned := kueue.OwnedBy(workload, owner)
+	err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(owned), r.Writer.FieldOwner, client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("keeping workload %s: %w", workload.Name, err)
+	}
+	return nil
+}
+
+// countAlone has Kueue count additions alone for which the workload of their gang has no room: it was made when the
+// clique had fewer pods than its minimum.
+func (r *Reconciler) countAlone(ctx context.Context, scope *scope, additions []pods.Addition) error {
+	workload, err := r.workload(ctx, scope)
+	if err != nil || workload == nil || workload.Pods() >= layout.GangMinimum(scope.set, scope.member) {
+		return err
+	}
+	var list corev1.PodList
+	gang := scope.podClique.Labels[grovev1alpha1.LabelPodGang]
+	if err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
+		client.MatchingLabels{kueue.LabelGroup: kueue.GroupName(gang)}); err != nil {
+		return fmt.Errorf("listing pods of workload %s: %w", workload.Name, err)
+	}
+	role := scope.member.Clique.Name
+	room := workload.PodsOf(role)
+	for i := range list.Items {
+		if list.Items[i].Annotations[kueue.AnnotationRole] == role {
+			room--
+		}
+	}
+	for i := range additions {
+		if !pods.AboveMinimum(scope.member, additions[i].Index) {
+			additions[i].Alone = room <= 0
+			room--
+		}
+	}
+	return nil
+}
+
+// recount has Kueue wait for as many pods of a gang as it has at least, where a clique was scaled below its minimum.
+func (r *Reconciler) recount(ctx context.Context, held []*corev1.Pod, gang *schedulerv1alpha1.PodGang) error {
+	var minimum int32
+	for _, group := range gang.Spec.PodGroups {
+		minimum += group.MinReplicas
+	}
+	wrong := slices.DeleteFunc(slices.Clone(held), func(pod *corev1.Pod) bool { return !pods.Miscounted(pod, minimum) })
+	return passes.Each(len(wrong), func(i int) error {
+		err := r.Client.Patch(ctx, wrong[i].DeepCopy(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+			`{"metadata":{"uid":%q,"annotations":{%q:"%d"}}}`, wrong[i].UID, kueue.AnnotationGroupSize, minimum)))
+		if client.IgnoreNotFound(err) != nil && !apply.Replaced(err) {
+			return fmt.Errorf("counting pod %s anew: %w", wrong[i].Name, err)
+		}
+		return nil
+	})
 }
