@@ -22,11 +22,13 @@ func TestCheck(t *testing.T) {
 		Assess("a gang that no rack holds is not admitted", suite.AllOf(
 			w.Applies("check.yaml"), w.Applies("fits.yaml"), w.evictedByCheck("fits-0"),
 			w.Shows([]string{"waits for quota in queue green"}, "get", "pcs", "fits", "-o", "yaml"))).
-		Assess("it is admitted when there is room", suite.AllOf(
-			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		Assess("it is admitted when there is room, also by a scheduler that has died in between", suite.AllOf(
+			w.Without("kai-topology-plugin", true, func(
+				ctx context.Context, t *testing.T, _ *envconf.Config,
+			) context.Context {
 				w.Must(ctx, t, cluster.Create(ctx, w.node(0, 1)))
 				return ctx
-			},
+			}),
 			w.runs("app.kubernetes.io/part-of=fits", 2), w.uses("green", 2))).
 		Teardown(w.remove))
 }

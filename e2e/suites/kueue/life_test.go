@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -14,6 +15,7 @@ import (
 	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/suites/internal/suite"
+	"packtree.dev/shared/kueue"
 )
 
 const ofServe = "app.kubernetes.io/part-of=serve"
@@ -24,11 +26,15 @@ func TestLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(6)
 	var dead *corev1.Pod
+	var counted suite.Memory
 	cluster.Test(t, features.New("what Kueue counts").
 		Setup(w.create).
+		Assess("all its pods go at once, and its workload stays", suite.AllOf(
+			w.Applies("serve.yaml"), w.runs(ofServe, 2), w.uses("red", 2), w.Remembers(w.workload("serve-0"), &counted),
+			w.Kubectl("delete", "pods", "--selector="+ofServe), w.runs(ofServe, 2),
+			w.IsAsIn(&counted, w.workload("serve-0")))).
 		Assess("a clique is scaled out beyond its minimum", suite.AllOf(
-			w.Applies("serve.yaml"), w.runs(ofServe, 2), w.uses("red", 2),
-			w.scales("serve-0-worker", 4), w.runs(ofServe, 4), w.uses("red", 4), w.Created("serve:1", 4, 4))).
+			w.scales("serve-0-worker", 4), w.runs(ofServe, 4), w.uses("red", 4), w.Created("serve:1", 6, 6))).
 		Assess("a rollout replaces each pod once", suite.AllOf(
 			w.Kubectl("patch", "pcs", "serve", "--type=json", "--patch", `[{"op":"replace",
 				"path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"serve:2"}]`),
@@ -40,6 +46,12 @@ func TestLife(t *testing.T) {
 			w.scales("serve-0-worker", 2), w.runs(ofServe, 2), w.uses("red", 2))).
 		Assess("Kueue deleted none", w.noExcess).
 		Teardown(w.remove))
+}
+
+// workload looks for what Kueue counts as one.
+func (w *world) workload(name string) suite.Look {
+	kinds := []schema.GroupVersionKind{kueue.WorkloadKind}
+	return func(ctx context.Context) (suite.Memory, error) { return w.Objects(ctx, kinds, "none", name) }
 }
 
 func (w *world) scales(podClique string, replicas int) e2e.StepFunc {

@@ -29,7 +29,8 @@ type Witness struct {
 	// created counts all pods that ever existed, by image.
 	created map[string]int
 	floors  []Floor
-	// broken are the moments in which a count was below its floor.
+	look    func(pods map[types.UID]*corev1.Pod, was, is *corev1.Pod) string
+	// broken are the moments in which a count was below its floor, or something was wrong to look at.
 	broken []string
 }
 
@@ -103,9 +104,14 @@ func (w *Witness) sees(object any, gone bool) {
 	if _, known := w.pods[pod.UID]; !known && !gone {
 		w.created[Image(pod)]++
 	}
+	was := w.pods[pod.UID]
 	w.pods[pod.UID] = pod
 	if gone {
 		delete(w.pods, pod.UID)
+	} else if w.look != nil {
+		if wrong := w.look(w.pods, was, pod); wrong != "" {
+			w.broken = append(w.broken, wrong)
+		}
 	}
 	ready := readyByPodClique(slices.Collect(maps.Values(w.pods)))
 	for _, floor := range w.floors {
@@ -136,11 +142,22 @@ func (w *World) Guards(floors ...Floor) e2e.StepFunc {
 	}
 }
 
-// Kept checks that no count was below its floor since Guards.
+// Looks has a function look at each change of a pod from now on. It gets all pods, and this one as it was and as it is,
+// and says what is wrong.
+func (w *World) Looks(look func(pods map[types.UID]*corev1.Pod, was, is *corev1.Pod) string) e2e.StepFunc {
+	return func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
+		w.witness.mu.Lock()
+		defer w.witness.mu.Unlock()
+		w.witness.look = look
+		return ctx
+	}
+}
+
+// Kept checks that no count was below its floor since Guards, and that nothing was wrong since Looks.
 func (w *World) Kept(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.witness.mu.Lock()
 	defer w.witness.mu.Unlock()
-	if len(w.witness.floors) == 0 {
+	if len(w.witness.floors) == 0 && w.witness.look == nil {
 		t.Error("nothing was guarded")
 	}
 	if len(w.witness.broken) > 0 {
