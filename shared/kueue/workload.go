@@ -1,6 +1,8 @@
 package kueue
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +74,27 @@ func (w *Workload) PodsOf(role string) int32 {
 		}
 	}
 	return 0
+}
+
+// Recounted is the JSON patch by which a workload without quota counts so many pods of each role; nil if there is no
+// workload, if it has quota, or if it counts them.
+func Recounted(w *Workload, roles map[string]int32) []byte {
+	if w == nil || w.is("QuotaReserved") {
+		return nil
+	}
+	var operations []map[string]any
+	for i, set := range w.Spec.PodSets {
+		if wanted := roles[set.Name]; wanted != set.Count {
+			path := fmt.Sprintf("/spec/podSets/%d/", i)
+			operations = append(operations, map[string]any{"op": "test", "path": path + "name", "value": set.Name},
+				map[string]any{"op": "replace", "path": path + "count", "value": wanted})
+		}
+	}
+	if len(operations) == 0 {
+		return nil
+	}
+	patch, _ := json.Marshal(operations) // Strings and numbers.
+	return patch
 }
 
 // IsOwnedBy reports whether an object is an owner of the workload.

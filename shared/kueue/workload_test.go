@@ -63,3 +63,33 @@ func TestAnAdmissionCheckIsActiveOnceItsControllerSaysSo(t *testing.T) {
 		t.Errorf("it is active: %v", said.Object)
 	}
 }
+
+func TestOnlyAWorkloadWithoutQuotaIsCountedAnew(t *testing.T) {
+	with := func(condition string) *kueue.Workload {
+		return kueue.ReadWorkload(&unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"podSets": []any{
+				map[string]any{"name": "a", "count": int64(1)}, map[string]any{"name": "b", "count": int64(4)},
+			}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}},
+		}})
+	}
+	for name, c := range map[string]struct {
+		workload *kueue.Workload
+		roles    map[string]int32
+		want     string
+	}{
+		"there is none":     {roles: map[string]int32{"a": 1}},
+		"it has quota":      {workload: with("QuotaReserved"), roles: map[string]int32{"a": 1, "b": 2}},
+		"it counts as many": {workload: with("Other"), roles: map[string]int32{"a": 1, "b": 4}},
+		"one has fewer": {workload: with("Other"), roles: map[string]int32{"a": 1, "b": 2},
+			want: `[{"op":"test","path":"/spec/podSets/1/name","value":"b"},` +
+				`{"op":"replace","path":"/spec/podSets/1/count","value":2}]`},
+		"one has none": {workload: with("Other"), roles: map[string]int32{"b": 4},
+			want: `[{"op":"test","path":"/spec/podSets/0/name","value":"a"},` +
+				`{"op":"replace","path":"/spec/podSets/0/count","value":0}]`},
+	} {
+		if got := string(kueue.Recounted(c.workload, c.roles)); got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

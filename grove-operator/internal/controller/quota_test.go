@@ -135,11 +135,11 @@ spec:
           podSpec: {schedulingGates: [{name: kueue.x-k8s.io/admission}], containers: [{name: c, image: i}]}
 `)
 		Eventually(groups(in)).Should(Equal(map[string]int{"q-0 of 2": 2}))
+		counts(in, "q-0", map[string]int64{"a": 2})
 		clique := get(in, "q-0-a", &grovev1alpha1.PodClique{})
 		scale(clique, 1)
 		Eventually(groups(in)).Should(Equal(map[string]int{"q-0 of 1": 1}))
-
-		counts(in, "q-0", map[string]int64{"a": 1})
+		Expect(kueue.ReadWorkload(get(in, "q-0", workloadOf("q-0", nil))).Pods()).To(Equal(int32(1)))
 		for _, pod := range podsOf(in, client.MatchingLabels{})() {
 			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
 				[]byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())

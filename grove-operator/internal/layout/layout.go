@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
 // Member is one PodClique of a replica of a set.
@@ -54,15 +55,35 @@ func MinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
 
 // GangMinimum is how many pods the gang of a member needs to start, by the template.
 func GangMinimum(set *grovev1alpha1.PodCliqueSet, member Member) int32 {
-	members := BaseMembers(set, member.Replica)
-	if member.BaseGang != "" {
-		members = Copy(set, member.Replica, member.Group, member.Copy)
-	}
 	var minimum int32
-	for _, other := range members {
+	for _, other := range ofGang(set, member) {
 		minimum += MinAvailable(&other.Clique.Spec)
 	}
 	return minimum
+}
+
+// MinimumOf is how many pods a gang needs to start, as it is, and how many of each clique of the template.
+func MinimumOf(
+	set *grovev1alpha1.PodCliqueSet, member Member, gang *schedulerv1alpha1.PodGang,
+) (minimum int32, cliques map[string]int32) {
+	cliques = map[string]int32{}
+	for _, other := range ofGang(set, member) {
+		for _, group := range gang.Spec.PodGroups {
+			if group.Name == other.Name {
+				minimum += group.MinReplicas
+				cliques[other.Clique.Name] += group.MinReplicas
+			}
+		}
+	}
+	return minimum, cliques
+}
+
+// ofGang returns the PodCliques of the gang of a member.
+func ofGang(set *grovev1alpha1.PodCliqueSet, member Member) []Member {
+	if member.BaseGang != "" {
+		return Copy(set, member.Replica, member.Group, member.Copy)
+	}
+	return BaseMembers(set, member.Replica)
 }
 
 // BaseMembers returns the PodCliques of the base gang of one replica.

@@ -243,7 +243,7 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 		return err
 	}
 	if gang != nil {
-		err = errors.Join(r.recount(ctx, held, gang), r.open(ctx, scope, slices.Clone(gated), gang, base))
+		err = errors.Join(r.recount(ctx, scope, held, gang), r.open(ctx, scope, slices.Clone(gated), gang, base))
 		scope.happened.opened = countIf(gated, func(pod *corev1.Pod) bool { return !pods.Gated(pod) })
 		scope.gang = gang
 	}

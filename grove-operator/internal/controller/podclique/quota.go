@@ -48,7 +48,7 @@ func (r *Reconciler) affordable(
 		switch {
 		case base != nil && !base.Scheduled():
 			scope.unaffordable = base.Name
-		case (addition.Alone || pods.AboveMinimum(scope.member, addition.Index)) && !own.Scheduled():
+		case pods.AboveMinimum(scope.member, addition.Index) && !own.Scheduled():
 			scope.unaffordable = own.Name
 		default:
 			now = append(now, addition)
@@ -149,13 +149,30 @@ func (r *Reconciler) countAlone(ctx context.Context, scope *scope, additions []p
 	return nil
 }
 
-// recount has Kueue wait for as many pods of a gang as it has at least, where a clique was scaled below its minimum.
-func (r *Reconciler) recount(ctx context.Context, held []*corev1.Pod, gang *schedulerv1alpha1.PodGang) error {
-	var minimum int32
-	for _, group := range gang.Spec.PodGroups {
-		minimum += group.MinReplicas
-	}
+// recount has Kueue count as many pods of a gang as it has at least, where a clique was scaled below its minimum before
+// the gang got its quota.
+func (r *Reconciler) recount(
+	ctx context.Context, scope *scope, held []*corev1.Pod, gang *schedulerv1alpha1.PodGang,
+) error {
+	minimum, roles := layout.MinimumOf(scope.set, scope.member, gang)
 	wrong := slices.DeleteFunc(slices.Clone(held), func(pod *corev1.Pod) bool { return !pods.Miscounted(pod, minimum) })
+	if len(wrong) == 0 {
+		return nil
+	}
+	workload, err := r.workload(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if change := kueue.Recounted(workload, roles); change != nil {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kueue.WorkloadKind)
+		object.SetNamespace(workload.Namespace)
+		object.SetName(workload.Name)
+		err := r.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, change), r.Writer.FieldOwner)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("counting workload %s anew: %w", workload.Name, err)
+		}
+	}
 	return passes.Each(len(wrong), func(i int) error {
 		err := r.Client.Patch(ctx, wrong[i].DeepCopy(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
 			`{"metadata":{"uid":%q,"annotations":{%q:"%d"}}}`, wrong[i].UID, kueue.AnnotationGroupSize, minimum)))
