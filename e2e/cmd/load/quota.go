@@ -121,7 +121,7 @@ func (b *bench) arrivals(ctx context.Context, run string) ([]time.Duration, erro
 	return times, err
 }
 
-// arrive creates a gang, counted in the queue whose turn it is.
+// arrive creates a gang. In the run that is counted, gangs are in both queues in turn.
 func (b *bench) arrive(ctx context.Context, run string, w workload, seen *arrivals) error {
 	groups, pods := w.objects(w.name, ours)
 	gang := groups[0].GetName()

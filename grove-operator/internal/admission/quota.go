@@ -33,7 +33,7 @@ func validateQueue(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 }
 
 // validateCountedTogether refuses a queue of one clique: Kueue would count each of its pods alone, and some would hold
-// quota while their gang waits for others. Those that name a group are counted with it.
+// quota while their gang waits for others. Pods that name a group are counted with it.
 func validateCountedTogether(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	for i := range set.Spec.Template.Cliques {
