@@ -28,6 +28,8 @@ type Cluster interface {
 	Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
 	// Assemble makes a gang of its PodGroup and its pods, and says what holds it.
 	Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold)
+	// Stays reports whether what stands of a gang stays where it is, so that lost pods can have places beside it.
+	Stays(podGroup *scheduling.PodGroup) bool
 	// Kept returns the room that a gang has to leave alone.
 	Kept(assembled *gang.Gang) Kept
 }
@@ -46,9 +48,21 @@ type Kept struct {
 	Note    string
 }
 
-// Request assembles the request to decide a gang of a cluster, and records in the gang where those stand that it is
-// related to.
-func Request(cluster Cluster, assembled *gang.Gang) (solve.Request, error) {
+// Hold returns what keeps a gang from being decided: what holds it, unless it is mended without the pods that it lacks.
+func Hold(cluster Cluster, assembled *gang.Gang, held *gang.Hold) *gang.Hold {
+	if held != nil && held.Lacks && mends(cluster, assembled) {
+		return nil
+	}
+	return held
+}
+
+func mends(cluster Cluster, assembled *gang.Gang) bool {
+	return assembled.Mends() && cluster.Stays(assembled.PodGroup)
+}
+
+// Request assembles the request to decide a gang of a cluster, which no Hold keeps from that, and records in the gang
+// where those stand that it is related to. Held is what Assemble said of the gang.
+func Request(cluster Cluster, assembled *gang.Gang, held *gang.Hold) (solve.Request, error) {
 	sharing, err := meet(cluster, assembled)
 	if err != nil {
 		return solve.Request{}, err
@@ -59,6 +73,7 @@ func Request(cluster Cluster, assembled *gang.Gang) (solve.Request, error) {
 	}
 	request := cluster.Common()
 	request.Gang, request.Followers = assembled, followers
+	request.Mends, request.Lacks = mends(cluster, assembled), held
 	if request.Topologies, err = cluster.Topologies(append([]*gang.Gang{assembled}, followers...)...); err != nil {
 		return solve.Request{}, err
 	}

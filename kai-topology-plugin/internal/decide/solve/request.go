@@ -36,7 +36,7 @@ type Request struct {
 	Lacks *gang.Hold
 	// Budget bounds each search in steps; 0 means the engine's own bound.
 	Budget int
-	// Terse has the answer say only whether the gang fits, not why or by which proof it does not.
+	// Terse has the answer say only whether the gang fits, not why or by which proof it does not. It is not mended then.
 	Terse bool
 	// Unproved has the answer say so only where the gang does not fit.
 	Unproved bool

@@ -36,6 +36,13 @@ func Leftovers(podGroup *scheduling.PodGroup) map[string]time.Time {
 	return deadlines
 }
 
+// StopsAtOnce reports whether a gang, or any group of it, is stopped for good where it stands, whatever the time is.
+func StopsAtOnce(podGroup *scheduling.PodGroup) bool {
+	grace := podGroup.Spec.StalenessGracePeriod
+	_, stops := Deadline(podGroup)
+	return grace != nil && grace.Duration == 0 && (stops || len(Leftovers(podGroup)) > 0)
+}
+
 // StopsAny reports whether a gang, or any group of it, is stopped for good where it stands.
 func StopsAny(podGroup *scheduling.PodGroup, now time.Time) bool {
 	for _, deadline := range Leftovers(podGroup) {

@@ -7,6 +7,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -41,6 +42,9 @@ func (t *Table) podsOf(key gang.Key) []*corev1.Pod { return t.members[key] }
 func (t *Table) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold) {
 	return gang.Assemble(podGroup, pods, t.levels)
 }
+
+// Stays is true of a gang that is not stopped at once: the moment of a cluster that was read is not known.
+func (t *Table) Stays(podGroup *scheduling.PodGroup) bool { return !staleness.StopsAtOnce(podGroup) }
 
 // Kept is room for followers, what the scheduler keeps, what a change reserves, and seats.
 func (t *Table) Kept(assembled *gang.Gang) planner.Kept {

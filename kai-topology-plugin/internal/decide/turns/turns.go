@@ -32,12 +32,7 @@ type Turn struct {
 	Hold *gang.Hold
 	// Rank is its place among the turns.
 	Rank gang.Rank
-	// Mends is set if the gang is mended as far as that is possible.
-	Mends bool
 }
-
-// Held reports whether nothing of the gang can be planned.
-func (t Turn) Held() bool { return t.Hold != nil && (!t.Mends || !t.Hold.Lacks) }
 
 // In returns the gangs of an inventory in the order in which the scheduler would decide them.
 func In(cluster *inventory.Inventory) []Turn {
@@ -49,7 +44,7 @@ func In(cluster *inventory.Inventory) []Turn {
 		if refused := refusal(podGroup, cluster.Levels); refused != nil {
 			hold = refused
 		}
-		all = append(all, Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank(), Mends: assembled.Mends()})
+		all = append(all, Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()})
 	}
 	slices.SortFunc(all, func(a, b Turn) int { return a.Rank.Compare(b.Rank) })
 	return all
@@ -181,14 +176,13 @@ func (t *Table) Try(ctx context.Context, turn Turn) (*solve.Answer, error) {
 }
 
 func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*solve.Request)) (*solve.Answer, error) {
-	if turn.Held() {
+	if t.Held(turn) {
 		return solve.Held(turn.Gang, turn.Hold), nil
 	}
 	request, err := t.Request(turn)
 	if err != nil {
 		return nil, err
 	}
-	request.Mends, request.Lacks = turn.Mends, turn.Hold
 	adjust(&request)
 	answer, err := solve.Solve(ctx, request)
 	if err != nil {
@@ -197,9 +191,12 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*solve.Reques
 	return answer, nil
 }
 
+// Held reports whether nothing of a gang can be planned.
+func (t *Table) Held(turn Turn) bool { return planner.Hold(t, turn.Gang, turn.Hold) != nil }
+
 // Request returns what is to be decided about a gang that can be planned, on the table as it is.
 func (t *Table) Request(turn Turn) (solve.Request, error) {
-	request, err := planner.Request(t, turn.Gang)
+	request, err := planner.Request(t, turn.Gang, turn.Hold)
 	if err != nil {
 		return solve.Request{}, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}

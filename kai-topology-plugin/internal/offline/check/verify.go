@@ -114,7 +114,7 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 	if reason := given.Reason; reason != given.Verdict && (reason != "" || given.Verdict != scheduling.ReasonPlaced) {
 		v.fault(key, "the reason %q is not that of the verdict %s", reason, given.Verdict)
 	}
-	if given.Verdict != scheduling.ReasonPlaced && len(given.Assignments) > 0 && !turn.Mends {
+	if given.Verdict != scheduling.ReasonPlaced && len(given.Assignments) > 0 && !turn.Gang.Mends() {
 		v.fault(key, "it is said to be %s, and has pods assigned", given.Verdict)
 	}
 	if given.Verdict != scheduling.ReasonInfeasible && given.certified() {
@@ -127,7 +127,7 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 	var faults []error
 	var err error
 	placed := given.Verdict == scheduling.ReasonPlaced
-	mends := turn.Mends && !turn.Held() && (!placed || turn.Gang.Satisfied(gang.NoPending))
+	mends := turn.Gang.Mends() && !v.table.Held(turn) && (!placed || turn.Gang.Satisfied(gang.NoPending))
 	if mends {
 		mended := turn
 		mended.Gang = turn.Gang.Mending()

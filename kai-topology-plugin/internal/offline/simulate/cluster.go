@@ -9,6 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -20,7 +21,7 @@ func (s *simulator) request(r *run) (solve.Request, error) {
 	if err != nil {
 		return solve.Request{}, err
 	}
-	return planner.Request(present{s, nodes}, s.assemble(r))
+	return planner.Request(present{s, nodes}, s.assemble(r), r.held)
 }
 
 // requestOf is what is asked about a gang that waits; nil if it cannot be planned.
@@ -66,6 +67,10 @@ func (p present) podsOf(key gang.Key) []*corev1.Pod {
 
 func (p present) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold) {
 	return gang.Assemble(podGroup, pods, p.cluster.Levels)
+}
+
+func (p present) Stays(podGroup *scheduling.PodGroup) bool {
+	return !staleness.StopsAny(podGroup, moment(p.now))
 }
 
 // Kept lets a gang that has lost pods replace them as one that has begun.

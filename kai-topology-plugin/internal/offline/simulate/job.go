@@ -43,10 +43,12 @@ type Job struct {
 
 func (j *Job) key() gang.Key { return gang.KeyOfPodGroup(j.podGroup) }
 
-// objects returns new copies of the PodGroup and the pods, as they are when they arrive.
+// objects returns new copies of the PodGroup and the pods, as they are when they arrive. A gang below its minimum is
+// stopped at once.
 func (j *Job) objects(at float64) (*scheduling.PodGroup, []*corev1.Pod) {
 	podGroup, pods := j.podGroup.DeepCopy(), make([]*corev1.Pod, max(len(j.pods), int(j.count)))
 	podGroup.CreationTimestamp = metav1.NewTime(moment(at))
+	podGroup.Spec.StalenessGracePeriod, podGroup.Status = &metav1.Duration{}, scheduling.PodGroupStatus{}
 	for i := range pods {
 		pod := *j.pods[min(i, len(j.pods)-1)]
 		pod.CreationTimestamp = podGroup.CreationTimestamp

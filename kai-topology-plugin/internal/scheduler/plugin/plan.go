@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/overtaking"
+	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -30,8 +31,7 @@ type request struct {
 	nodes []fwk.NodeInfo
 	// ahead counts the gangs of higher rank that were decided first: see planAhead.
 	ahead int
-	// mends is set for a gang that is to be mended as far as possible, and lacks has what it would be held for otherwise.
-	mends bool
+	// lacks is what the gang is held for, if it is not mended; nil if it has pods enough.
 	lacks *gang.Hold
 }
 
@@ -47,11 +47,8 @@ func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*req
 	}
 	read.version = p.lister.VersionOf(podGroup)
 	assembled, held, err := p.lister.Assemble(podGroup)
-	read.Gang = assembled
-	if err == nil && assembled.Mends() && (held == nil || held.Lacks) && p.gangs.Mends(key, p.clock.Now()) {
-		read.mends, read.lacks, held = true, held, nil
-	}
-	return read, held, err
+	read.Gang, read.lacks = assembled, held
+	return read, planner.Hold(&cycle{reader: p.reader}, assembled, held), err
 }
 
 // plan decides the whole gang of a pod on the nodes as they are, and opens the plan if there is one. It returns the
@@ -174,14 +171,13 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 // answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events
 // that report room, or behind them: whose turn it is depends on the room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*solve.Answer, error) {
-	request, stale, err := p.reader.ask(asked.Gang, asked.nodes)
+	request, stale, err := p.reader.ask(asked.Gang, asked.lacks, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
 	for _, pod := range stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
-	request.Mends, request.Lacks = asked.mends, asked.lacks
 	answer, err := solve.Solve(ctx, request)
 	asked.began.Room += p.gangs.RoomSeen(p.view.Bettered())
 	return answer, err

@@ -121,14 +121,14 @@ func (p *Plugin) choose(ctx context.Context, asked *request, wants wanted) (*pre
 		return nil, err
 	}
 	for _, asked.Gang = range wants.gangs {
-		request, _, err := p.reader.ask(asked.Gang, asked.nodes)
+		request, _, err := p.reader.ask(asked.Gang, nil, asked.nodes)
 		if err != nil {
 			return nil, err
 		}
 		choice, err := preemption.Find(ctx, preemption.Request{
 			Request: request.Keeping(), Snapshot: nodes, Candidates: candidates,
 			Decide: func() (*solve.Answer, error) {
-				without, _, err := p.reader.ask(asked.Gang, asked.nodes)
+				without, _, err := p.reader.ask(asked.Gang, nil, asked.nodes)
 				if err != nil {
 					return nil, err
 				}

@@ -271,7 +271,7 @@ func TestAQuestionLeavesNominationsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stale, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, all)
+	_, stale, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, nil, all)
 	if err != nil || len(stale) != 1 || len(bench.NominatedPodsForNode("n0")) != 1 {
 		t.Fatalf("stale are %d nominations, and left %d: %v", len(stale), len(bench.NominatedPodsForNode("n0")), err)
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/overtaking"
@@ -31,6 +32,7 @@ type reader struct {
 	placement packing.Placement
 	reserver  overtaking.Reserver
 	names     nodeNames
+	clock     clock.PassiveClock
 }
 
 // nodeNames are those of the nodes of a snapshot, in its order. Kube-scheduler gives the same slice again until a node
@@ -51,8 +53,10 @@ func (n *nodeNames) of(nodes []fwk.NodeInfo) []string {
 	return n.names
 }
 
-func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
-	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view}
+func newReader(
+	handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View,
+) *reader {
+	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view, clock: clock.RealClock{}}
 	r.reserver = overtaking.Reserver{
 		Gangs: gangs, Request: r.waiting, For: overtaking.DefaultReserveFor,
 		Snapshot: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
@@ -77,15 +81,17 @@ func (r *reader) waiting(key gang.Key) (*solve.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	request, _, err := r.ask(assembled, nodes)
+	request, _, err := r.ask(assembled, held, nodes)
 	return &request, err
 }
 
 // ask assembles the request to decide a gang on nodes as they are, and returns the pods that were given a node by a
 // plan that did not come true.
-func (r *reader) ask(assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, []*corev1.Pod, error) {
+func (r *reader) ask(
+	assembled *gang.Gang, held *gang.Hold, nodes []fwk.NodeInfo,
+) (solve.Request, []*corev1.Pod, error) {
 	cycle := &cycle{reader: r, nodes: nodes}
-	request, err := planner.Request(cycle, assembled)
+	request, err := planner.Request(cycle, assembled, held)
 	return request, cycle.stale, err
 }
 
@@ -120,6 +126,10 @@ func (c *cycle) Sharing(podGroup *scheduling.PodGroup) (sharing []planner.Member
 
 func (c *cycle) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold) {
 	return gang.AssembleFor(c.lister.Ours, podGroup, pods, c.lister.Levels)
+}
+
+func (c *cycle) Stays(podGroup *scheduling.PodGroup) bool {
+	return c.gangs.Mends(gang.KeyOfPodGroup(podGroup), c.clock.Now())
 }
 
 // Kept returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower pods

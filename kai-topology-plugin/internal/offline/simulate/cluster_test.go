@@ -1,0 +1,71 @@
+package simulate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/planner"
+	"packtree.dev/kai-topology-plugin/internal/decide/turns"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/testsupport/related"
+)
+
+// In random states of related gangs, the simulator's request for each gang is the one made of manifests, which is the
+// scheduler's.
+func TestTheSimulatorAsksAsManifestsDo(t *testing.T) {
+	mended, held := 0, 0
+	for seed := range uint64(60) {
+		cluster := related.Cluster(seed)
+		s, err := newSimulator(t.Context(), cluster, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = 10
+		for _, podGroup := range cluster.PodGroups {
+			r := &run{podGroup: podGroup}
+			for _, pod := range cluster.Members()[gang.KeyOfPodGroup(podGroup)] {
+				if gang.Standing(pod) {
+					r.standing = append(r.standing, pod)
+				} else {
+					r.pending = append(r.pending, pod)
+				}
+			}
+			s.by[gang.KeyOfPodGroup(podGroup)] = r
+			s.index.Add(podGroup)
+		}
+		table, err := turns.Set(t.Context(), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, turn := range turns.In(cluster) {
+			r := s.by[turn.Rank.Gang]
+			assembled := s.assemble(r)
+			hold := planner.Hold(present{simulator: s}, assembled, r.held)
+			if table.Held(turn) != (hold != nil) {
+				t.Errorf("seed %d, gang %s: the simulator holds it for %v", seed, turn.Rank.Gang, hold)
+			}
+			if hold != nil {
+				held++
+				continue
+			}
+			offline, err := table.Request(turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			simulated, err := s.request(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(related.Asked(&offline), related.Asked(&simulated)); diff != "" {
+				t.Errorf("seed %d, gang %s (-manifests +simulator):\n%s", seed, turn.Rank.Gang, diff)
+			}
+			if simulated.Mends {
+				mended++
+			}
+		}
+	}
+	if mended == 0 || held == 0 {
+		t.Errorf("%d gangs were mended and %d held", mended, held)
+	}
+}
