@@ -86,7 +86,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.PodChanged(member, onNode, start) },
 		func() { state.deleted(member, start) },
 		func() { state.Queued(mine, member, start); state.View(mine) },
-		func() { state.Ask(mine, version, member.UID); state.View(mine); state.Asks(mine, member) },
+		func() { state.Ask(mine, version, member.UID); state.View(mine) },
 		func() { state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, start) },
 		func() { state.Refused(asked, version, member, refusal, state.Now()) },
 		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version, "") },

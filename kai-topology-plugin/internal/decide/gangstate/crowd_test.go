@@ -127,7 +127,7 @@ func TestTheMapsAreAsLongAsAtFirstWhenEverythingIsGone(t *testing.T) {
 	state.Tick(start.Add(time.Hour))
 	for name, length := range map[string]int{
 		"gangs": len(state.gangs), "holding": len(state.holding), "waiting": len(state.waiting),
-		"related": len(state.related), "counted": len(state.counted), "topologies": len(state.topologies),
+		"related": len(state.related), "topologies": len(state.topologies),
 		"nodes": len(state.nodes), "standing": len(state.standing), "turnedAway": len(state.turnedAway),
 		"astray": len(state.astray),
 	} {

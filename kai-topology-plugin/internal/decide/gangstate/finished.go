@@ -6,35 +6,29 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 )
 
-// PodFinished records that a pod has done its work: nobody makes it again. Word that it left its node may have come
-// before, and does not say why: kube-scheduler's cache drops a pod that has ended like one that is deleted.
-func (s *State) PodFinished(pod *corev1.Pod) Effects {
+// PodFinished records that a pod has done its work: it has no successor, and its gang has not lost it once it is gone.
+// Word that it left its node may have come before, and does not say why: kube-scheduler's cache drops a pod that has
+// ended like one that is deleted.
+func (s *State) PodFinished(pod *corev1.Pod, gone bool) (effects Effects) {
 	key, member := gang.KeyOf(pod)
 	if !member {
-		return Effects{}
-	}
-	return s.change(key, func(r *record, e *Effects) {
-		if gang.Done(pod) {
-			r.done[pod.UID] = gang.LeafOf(pod)
-		}
-		s.dropSeats(e, r, SeatNotNeeded, func(seat *reservation) bool {
-			left := seat.placement().Pod
-			return left.UID == pod.UID && done(pod, left.Spec.RestartPolicy)
-		})
-		e.writeStatus(key)
-	})
-}
-
-// FinishedGone records that a pod which has done its work is gone: its gang has not lost it.
-func (s *State) FinishedGone(pod *corev1.Pod) Effects {
-	key, member := gang.KeyOf(pod)
-	if !member {
-		return Effects{}
+		return effects
 	}
 	return s.change(key, func(r *record, e *Effects) {
 		leaf, known := r.done[pod.UID]
-		if delete(r.done, pod.UID); known && r.podGroup != nil {
+		switch {
+		case gone && known && r.podGroup != nil:
 			r.end(leaf, 1)
+		case !gone && gang.Done(pod):
+			r.done[pod.UID] = gang.LeafOf(pod)
+		}
+		if gone {
+			delete(r.done, pod.UID)
+		} else {
+			s.dropSeats(e, r, SeatNotNeeded, func(seat *reservation) bool {
+				left := seat.placement().Pod
+				return left.UID == pod.UID && done(pod, left.Spec.RestartPolicy)
+			})
 		}
 		e.writeStatus(key)
 	})

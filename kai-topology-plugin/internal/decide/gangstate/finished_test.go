@@ -18,30 +18,30 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	state.PodFinished(first)
-	state.PodFinished(second)
+	state.PodFinished(first, false)
+	state.PodFinished(second, false)
 	check("both are there", nil)
-	state.FinishedGone(first)
-	state.FinishedGone(first)
+	state.PodFinished(first, true)
+	state.PodFinished(first, true)
 	check("one is gone", map[string]int{"": 1})
-	state.FinishedGone(ownedPod("other", "n3", succeeded, stopping))
+	state.PodFinished(ownedPod("other", "n3", succeeded, stopping), true)
 	check("nobody has said that another one has done its work", map[string]int{"": 1})
 
 	group.Status.SubGroups = []scheduling.SubGroupStatus{{Succeeded: 2}}
 	state = New(anyone)
 	state.PodGroupChanged(nil, group, start)
-	state.PodFinished(second)
+	state.PodFinished(second, false)
 	state.Opened(start)
 	check("by what an earlier scheduler wrote", map[string]int{"": 1})
 	for range 3 {
 		third := ownedPod("third", "n4", succeeded)
-		state.PodFinished(third)
-		state.FinishedGone(third)
+		state.PodFinished(third, false)
+		state.PodFinished(third, true)
 	}
 	check("no more than the gang needs", map[string]int{"": 2})
 	state.groupDeleted(group, start)
 	check("it is deleted", nil)
-	state.FinishedGone(second)
+	state.PodFinished(second, true)
 	if len(state.gangs) > 0 {
 		t.Errorf("%d gangs are remembered", len(state.gangs))
 	}

@@ -73,11 +73,10 @@ func (s *State) podGroupGone(podGroup *scheduling.PodGroup, now time.Time) Effec
 // setPodGroup has a record know its PodGroup, and the gangs that share a constraint each other.
 func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 	if r.podGroup != nil {
-		if base, ok := gang.BaseOf(r.podGroup); ok {
-			remove(s.related, base, r.key)
-		}
-		for _, key := range gang.RelationKeys(r.podGroup) {
-			remove(s.counted, key, r.key)
+		for _, key := range gang.IndexKeys(r.podGroup) {
+			if s.related[key].Delete(r.key); len(s.related[key]) == 0 {
+				delete(s.related, key)
+			}
 		}
 	}
 	if r.podGroup != nil && podGroup != nil && r.podGroup.UID != podGroup.UID {
@@ -89,24 +88,11 @@ func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 	if r.podGroup = podGroup; podGroup == nil {
 		return
 	}
-	if base, ok := gang.BaseOf(podGroup); ok {
-		insert(s.related, base, r.key)
-	}
-	for _, key := range gang.RelationKeys(podGroup) {
-		insert(s.counted, key, r.key)
-	}
-}
-
-func insert(into map[gang.Key]sets.Set[gang.Key], by, member gang.Key) {
-	if into[by] == nil {
-		into[by] = sets.New[gang.Key]()
-	}
-	into[by].Insert(member)
-}
-
-func remove(from map[gang.Key]sets.Set[gang.Key], by, member gang.Key) {
-	if from[by].Delete(member); len(from[by]) == 0 {
-		delete(from, by)
+	for _, key := range gang.IndexKeys(podGroup) {
+		if s.related[key] == nil {
+			s.related[key] = sets.New[gang.Key]()
+		}
+		s.related[key].Insert(r.key)
 	}
 }
 
@@ -179,22 +165,9 @@ func (r *record) pods() []*corev1.Pod {
 	return pods
 }
 
-// Related yields the PodGroups, without the given one, of the gangs that share a constraint with it, with the nodes on
-// which their pods stand, have been put, or are to go.
-func (s *State) Related(podGroup *scheduling.PodGroup) iter.Seq2[*scheduling.PodGroup, []string] {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	found := map[*scheduling.PodGroup][]string{}
-	for _, r := range s.relatedTo(podGroup) {
-		nodes := slices.AppendSeq(gang.NodesOf(r.members.Standing()), maps.Values(r.nodes()))
-		slices.Sort(nodes)
-		found[r.podGroup] = slices.Compact(nodes)
-	}
-	return maps.All(found)
-}
-
+// relatedTo returns the gangs that share a constraint with that of a PodGroup.
 func (s *State) relatedTo(podGroup *scheduling.PodGroup) (others []*record) {
-	base, ok := gang.BaseOf(podGroup)
+	base, ok := gang.BaseKey(podGroup)
 	if !ok {
 		return nil
 	}
@@ -223,7 +196,7 @@ func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
 		return
 	}
 	for _, key := range gang.RelationKeys(podGroup) {
-		for member := range s.counted[key] {
+		for member := range s.related[key] {
 			if member != keyOf(podGroup) {
 				s.activatePending(e, s.gangs[member])
 			}
@@ -237,7 +210,7 @@ func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
 func (s *State) activateNear(e *Effects, near gang.Key) {
 	met := sets.New(near)
 	for ahead := []gang.Key{near}; len(ahead) > 0; ahead = ahead[1:] {
-		for member := range s.counted[gang.NearKey(ahead[0])] {
+		for member := range s.related[gang.NearKey(ahead[0])] {
 			if !met.Has(member) {
 				met.Insert(member)
 				s.activatePending(e, s.gangs[member])
@@ -249,19 +222,19 @@ func (s *State) activateNear(e *Effects, near gang.Key) {
 
 // activateFollowing lets the gangs try again that are to be near one, which has nodes now.
 func (s *State) activateFollowing(e *Effects, near gang.Key) {
-	for member := range s.counted[gang.NearKey(near)] {
+	for member := range s.related[gang.NearKey(near)] {
 		if member != near {
 			s.activatePending(e, s.gangs[member])
 		}
 	}
 }
 
-// Counted yields the gangs that a key of relations has in common, with their pods as they stand or are to go.
-func (s *State) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+// Related yields the gangs that have one of gang.IndexKeys in common, with their pods as they stand or are to go.
+func (s *State) Related(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	found := map[*scheduling.PodGroup][]*corev1.Pod{}
-	for member := range s.counted[key] {
+	for member := range s.related[key] {
 		found[s.gangs[member].podGroup] = s.gangs[member].heading()
 	}
 	return maps.All(found)
@@ -270,10 +243,15 @@ func (s *State) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.
 // heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they
 // stood there.
 func (r *record) heading() []*corev1.Pod {
-	pods, nodes := r.members.Standing(), r.nodes()
-	for _, pod := range r.members.Pending() {
-		if node, goes := nodes[pod.UID]; goes {
-			pods = append(pods, gang.On(node, pod))
+	pods := r.members.Standing()
+	if r.plan != nil {
+		for _, placement := range r.plan.room.pods {
+			pods = append(pods, gang.On(placement.Node, placement.Pod))
+		}
+	}
+	for _, onNode := range r.assumedPods() {
+		if !r.members.Stands(onNode.UID) {
+			pods = append(pods, onNode)
 		}
 	}
 	return pods

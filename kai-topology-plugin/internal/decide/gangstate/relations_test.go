@@ -47,7 +47,7 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 		if assembled.Tree == nil || hold != nil && hold.Reason == scheduling.ReasonInvalid {
 			t.Fatal(hold)
 		}
-		assembled.Relate(state.Counted)
+		assembled.Relate(state.Related)
 		for _, other := range assembled.Relations[0].Others {
 			nodes = append(nodes, other.Nodes...)
 		}
@@ -106,7 +106,7 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 		if hold != nil {
 			t.Fatal(hold.Message)
 		}
-		assembled.Relate(state.Counted)
+		assembled.Relate(state.Related)
 		if !assembled.Relations[0].First {
 			t.Errorf("%s comes last, and a still waits", circle[last])
 		}

@@ -39,10 +39,8 @@ type State struct {
 	// holding and waiting are the records of gangs for which room is kept, whose pods are on their way or for which a
 	// time will come, and of those that were tried and do not fit. Others are looked at by their key only.
 	holding, waiting map[gang.Key]*record
-	// related are the gangs that share a constraint, by what gang.BaseOf returns for each.
+	// related are the gangs that look at each other, by gang.IndexKeys.
 	related map[gang.Key]sets.Set[gang.Key]
-	// counted are the gangs that relations count together, by gang.RelationKeys.
-	counted map[gang.Key]sets.Set[gang.Key]
 	// topologies are the levels of each Topology, and edition counts their changes.
 	topologies map[string]podgrouptree.Hierarchy
 	edition    int
@@ -65,8 +63,6 @@ type State struct {
 	turnedAway map[types.UID]*corev1.Pod
 	// astray are pods that wait on a node for a gang in which they are not any more.
 	astray sets.Set[types.UID]
-	// expectedLife is the constant of that name, or what a test has set.
-	expectedLife time.Duration
 }
 
 // record is what is known of one gang.
@@ -163,19 +159,14 @@ func New(ours func(scheduler string) bool) *State {
 	return &State{
 		ours:  ours,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
-		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{},
-		topologies: map[string]podgrouptree.Hierarchy{},
-		nodes:      map[string]*corev1.Node{}, standing: map[string]map[types.UID]*corev1.Pod{},
-		turnedAway: map[types.UID]*corev1.Pod{}, astray: sets.Set[types.UID]{}, expectedLife: expectedLife,
+		related: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
+		nodes: map[string]*corev1.Node{}, standing: map[string]map[types.UID]*corev1.Pod{},
+		turnedAway: map[types.UID]*corev1.Pod{}, astray: sets.Set[types.UID]{},
 	}
 }
 
 // SetAvoided has seats given up, and none held, on nodes that the pods like one avoid. It is called before all else.
 func (s *State) SetAvoided(avoids func(pod *corev1.Pod, node string) bool) { s.avoids = avoids }
-
-// SetExpectedLife has room for pods that a gang is expected to have kept for another time than two seconds. It is for
-// tests.
-func (s *State) SetExpectedLife(life time.Duration) { s.expectedLife = life }
 
 // record returns that of a gang, a new one if there is none.
 func (s *State) record(key gang.Key) *record {

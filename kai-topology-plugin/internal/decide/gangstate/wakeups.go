@@ -12,24 +12,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Asks reports whether a pod that waits is to try again when something happens that could help: of a gang that has no
-// place only the pod does which the last answer was found for. If there is a place now, the others are called; so that
-// a gang of a thousand pods that waits is one pod that wakes up.
-func (s *State) Asks(key gang.Key, waiting *corev1.Pod) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.known(key).asks(waiting.UID)
-}
-
-// LooksAtPods reports whether a gang may get another answer because of pods that come or change: the last one rests on
-// more than nodes and what is used of them.
-func (s *State) LooksAtPods(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	r := s.known(key)
-	return r.last == nil || !r.last.given.Basis.Lasts()
-}
-
+// asks is View.Asks.
 func (r *record) asks(waiting types.UID) bool {
 	asker := r.asker()
 	return asker == nil || asker.UID == waiting

@@ -20,24 +20,16 @@ type Cluster interface {
 	Common() solve.Request
 	// Topologies returns the Topologies that gangs name.
 	Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error)
-	// Sharing returns the gangs that share a constraint with one.
-	Sharing(podGroup *scheduling.PodGroup) ([]Member, error)
 	// PodsOf returns all pods of a gang.
 	PodsOf(key gang.Key) ([]*corev1.Pod, error)
-	// Counted yields the gangs that a key of relations has in common.
-	Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
+	// Related yields the gangs that have one of gang.IndexKeys in common, with their pods as they stand or are to go.
+	Related(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
 	// Assemble makes a gang of its PodGroup and its pods, and says what holds it.
 	Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold)
 	// Stays reports whether what stands of a gang stays where it is, so that lost pods can have places beside it.
 	Stays(podGroup *scheduling.PodGroup) bool
 	// Kept returns the room that a gang has to leave alone.
 	Kept(assembled *gang.Gang) Kept
-}
-
-// Member is a gang of several that share a constraint, with the nodes on which its pods stand or are to go.
-type Member struct {
-	PodGroup *scheduling.PodGroup
-	Nodes    []string
 }
 
 // Kept is the room that a gang has to leave alone.
@@ -63,10 +55,7 @@ func mends(cluster Cluster, assembled *gang.Gang) bool {
 // Request assembles the request to decide a gang of a cluster, which no Hold keeps from that, and records in the gang
 // where those stand that it is related to. Held is what Assemble said of the gang.
 func Request(cluster Cluster, assembled *gang.Gang, held *gang.Hold) (solve.Request, error) {
-	sharing, err := meet(cluster, assembled)
-	if err != nil {
-		return solve.Request{}, err
-	}
+	sharing := Meet(cluster, assembled)
 	followers, err := followersOf(cluster, assembled, sharing)
 	if err != nil {
 		return solve.Request{}, err
@@ -82,36 +71,37 @@ func Request(cluster Cluster, assembled *gang.Gang, held *gang.Hold) (solve.Requ
 	return request, nil
 }
 
-// Meet records in a gang where those stand that it shares a constraint with, or that its relations name.
-func Meet(cluster Cluster, assembled *gang.Gang) error {
-	_, err := meet(cluster, assembled)
-	return err
-}
-
-func meet(cluster Cluster, assembled *gang.Gang) ([]Member, error) {
-	assembled.Relate(cluster.Counted)
+// Meet records in a gang where those stand that it shares a constraint with, or that its relations name. It returns the
+// former.
+func Meet(cluster Cluster, assembled *gang.Gang) (sharing []*scheduling.PodGroup) {
+	assembled.Relate(cluster.Related)
 	if assembled.Shared == nil {
-		return nil, nil
+		return nil
 	}
-	sharing, err := cluster.Sharing(assembled.PodGroup)
 	assembled.Shared.Others = nil
-	for _, member := range sharing {
-		assembled.Shared.Add(gang.KeyOfPodGroup(member.PodGroup), member.Nodes)
+	base, _ := gang.BaseKey(assembled.PodGroup)
+	for other, pods := range cluster.Related(base) {
+		if key := gang.KeyOfPodGroup(other); key != assembled.Key() {
+			assembled.Shared.Add(key, gang.NodesOf(pods))
+			sharing = append(sharing, other)
+		}
 	}
-	return sharing, err
+	return sharing
 }
 
 // followersOf returns the gangs that have to go where a gang goes, if it decides that now.
-func followersOf(cluster Cluster, leader *gang.Gang, sharing []Member) (followers []*gang.Gang, err error) {
+func followersOf(
+	cluster Cluster, leader *gang.Gang, sharing []*scheduling.PodGroup,
+) (followers []*gang.Gang, err error) {
 	if !leader.Leads() {
 		return nil, nil
 	}
-	for _, member := range sharing {
-		pods, err := cluster.PodsOf(gang.KeyOfPodGroup(member.PodGroup))
+	for _, podGroup := range sharing {
+		pods, err := cluster.PodsOf(gang.KeyOfPodGroup(podGroup))
 		if err != nil {
 			return nil, err
 		}
-		follower, hold := cluster.Assemble(member.PodGroup, gang.Released(pods))
+		follower, hold := cluster.Assemble(podGroup, gang.Released(pods))
 		if hold == nil && follower.Follows(leader) {
 			followers = append(followers, follower)
 		}

@@ -23,14 +23,9 @@ func (t *Table) Common() solve.Request {
 // Topologies returns all: no gang of the table names another.
 func (t *Table) Topologies(...*gang.Gang) (map[string]*kai.Topology, error) { return t.topologies, nil }
 
-// Sharing has the gangs of the table.
-func (t *Table) Sharing(podGroup *scheduling.PodGroup) ([]planner.Member, error) {
-	return t.index.Sharing(podGroup, t.podsOf), nil
-}
-
-// Counted has the pods that stand.
-func (t *Table) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-	return t.index.Counted(key, t.podsOf)
+// Related has the pods that stand.
+func (t *Table) Related(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+	return t.index.Related(key, t.podsOf)
 }
 
 // PodsOf has the pods as they are.

@@ -85,9 +85,8 @@ func Standing(cluster *inventory.Inventory) []*gang.Gang {
 		if len(pods) == 0 || assembled.Tree == nil {
 			continue
 		}
-		if planner.Meet(t, assembled) == nil {
-			gangs = append(gangs, assembled)
-		}
+		planner.Meet(t, assembled)
+		gangs = append(gangs, assembled)
 	}
 	return gangs
 }
@@ -97,7 +96,8 @@ func (t *Table) Wakes(turn Turn) bool {
 	if turn.Hold != nil || !turn.Gang.Awaits() {
 		return false
 	}
-	return planner.Meet(t, turn.Gang) == nil && !turn.Gang.Awaits()
+	planner.Meet(t, turn.Gang)
+	return !turn.Gang.Awaits()
 }
 
 // Table is a copy of a cluster on which gangs are decided.

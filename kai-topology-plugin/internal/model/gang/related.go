@@ -35,6 +35,12 @@ func BaseOf(podGroup *scheduling.PodGroup) (Key, bool) {
 	return Key{Namespace: podGroup.Namespace, Name: base}, base != ""
 }
 
+// BaseKey is that of IndexKeys that related gangs have in common; false if a gang shares nothing.
+func BaseKey(podGroup *scheduling.PodGroup) (Key, bool) {
+	base, ok := BaseOf(podGroup)
+	return Key{Namespace: base.Namespace, Name: "base/" + base.Name}, ok
+}
+
 // sharedOf returns what a gang shares, nil if it has none or shares nothing.
 func sharedOf(podGroup *scheduling.PodGroup) *Shared {
 	base, ok := BaseOf(podGroup)

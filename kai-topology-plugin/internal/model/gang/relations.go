@@ -57,6 +57,16 @@ func relationsOf(
 	return found, nil
 }
 
+// IndexKeys returns the keys under which a gang is found by those that look at it: its RelationKeys, and its BaseKey if
+// it has one.
+func IndexKeys(podGroup *scheduling.PodGroup) []Key {
+	keys := RelationKeys(podGroup)
+	if base, ok := BaseKey(podGroup); ok {
+		keys = append(keys, base)
+	}
+	return keys
+}
+
 // RelationKeys returns the keys that a PodGroup shares with the gangs that count in its relations, or that it is near.
 func RelationKeys(podGroup *scheduling.PodGroup) []Key {
 	keys := []Key{NearKey(KeyOfPodGroup(podGroup))}

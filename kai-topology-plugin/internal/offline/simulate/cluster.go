@@ -51,12 +51,8 @@ func (p present) Topologies(...*gang.Gang) (map[string]*kai.Topology, error) {
 	return p.cluster.Topologies, nil
 }
 
-func (p present) Sharing(podGroup *scheduling.PodGroup) ([]planner.Member, error) {
-	return p.index.Sharing(podGroup, p.podsOf), nil
-}
-
-func (p present) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-	return p.index.Counted(key, p.podsOf)
+func (p present) Related(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+	return p.index.Related(key, p.podsOf)
 }
 
 func (p present) PodsOf(key gang.Key) ([]*corev1.Pod, error) { return p.podsOf(key), nil }

@@ -77,7 +77,7 @@ func TestRoomForPodsThatAreExpectedIsKeptFromEqualsForAMoment(t *testing.T) {
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
 		inOneRack(podGroup("rival", 2)))
-	bench.plugin.gangs.SetExpectedLife(time.Hour)
+	bench.stopTheClock()
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -99,7 +99,7 @@ func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
 		inOneRack(podGroup("rival", 2)))
-	bench.plugin.gangs.SetExpectedLife(time.Hour)
+	bench.stopTheClock()
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -123,7 +123,7 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 	expecting, topology := expectingFour()
 	first := newPod("gang", "a")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, expecting, topology)
-	bench.plugin.gangs.SetExpectedLife(time.Hour)
+	bench.stopTheClock()
 	place := func(pod *corev1.Pod) {
 		t.Helper()
 		node, status := bench.schedule(t, pod)
@@ -150,7 +150,7 @@ func TestRoomIsGivenBackWhenAPodOfTheGangIsDeleted(t *testing.T) {
 	gang, topology := expectingFour()
 	first := newPod("gang", "a")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, gang, topology)
-	bench.plugin.gangs.SetExpectedLife(time.Hour)
+	bench.stopTheClock()
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}

@@ -10,12 +10,12 @@ import (
 
 // finishedHandler has gangs know of pods that have done their work, and of those that are removed after that.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
-	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod))) }
+	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod), false)) }
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: finished, UpdateFunc: func(_, after any) { finished(after) },
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
-				p.effects.do(p.gangs.FinishedGone(pod))
+				p.effects.do(p.gangs.PodFinished(pod, true))
 			}
 		},
 	}

@@ -30,6 +30,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
@@ -269,6 +270,12 @@ func (b *bench) read(t *testing.T, key gang.Key, pod *corev1.Pod) *request {
 		asked.Pending[i] = asked.Pending[i].DeepCopy()
 	}
 	return asked
+}
+
+// stopTheClock has the time of the plugin stand still.
+func (b *bench) stopTheClock() {
+	stopped := testingclock.NewFakePassiveClock(time.Now())
+	b.plugin.clock, b.plugin.effects.clock, b.plugin.reader.clock = stopped, stopped, stopped
 }
 
 // unreserve is what the scheduler does with a pod that was sent back.

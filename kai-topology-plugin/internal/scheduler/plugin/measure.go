@@ -30,7 +30,7 @@ type measure struct {
 
 func newMeasure(ctx context.Context, lister *ganglister.Lister, all *profiles, gangs *gangstate.State) measure {
 	return measure{
-		lister: lister, profiles: all, counted: gangs.Counted,
+		lister: lister, profiles: all, counted: gangs.Related,
 		lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
 			return all.copied.On(ctx, cluster, run)
 		},

@@ -111,18 +111,11 @@ func (c *cycle) Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error
 	return c.lister.TopologiesOf(gangs...)
 }
 
-func (c *cycle) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-	return c.gangs.Counted(key)
+func (c *cycle) Related(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+	return c.gangs.Related(key)
 }
 
 func (c *cycle) PodsOf(key gang.Key) ([]*corev1.Pod, error) { return c.lister.PodsOf(key) }
-
-func (c *cycle) Sharing(podGroup *scheduling.PodGroup) (sharing []planner.Member, _ error) {
-	for other, nodes := range c.gangs.Related(podGroup) {
-		sharing = append(sharing, planner.Member{PodGroup: other, Nodes: nodes})
-	}
-	return sharing, nil
-}
 
 func (c *cycle) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold) {
 	return gang.AssembleFor(c.lister.Ours, podGroup, pods, c.lister.Levels)

@@ -33,7 +33,7 @@ func (h *queueingHints) onRules() []hint {
 func (h *queueingHints) helpsAny(
 	key gang.Key, asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
 ) (bool, error) {
-	if !h.gangs.Asks(key, asker) {
+	if !h.gangs.View(key).Asks(asker.UID) {
 		return false, nil
 	}
 	waiting := []*corev1.Pod{asker}
@@ -57,7 +57,7 @@ func (h *queueingHints) helpsAny(
 
 // neighbourHelps is for a pod that has appeared on a node, or has other labels.
 func (h *queueingHints) neighbourHelps(key gang.Key, asker *corev1.Pod, before, after any) (bool, error) {
-	if !h.gangs.LooksAtPods(key) {
+	if !h.gangs.View(key).LooksAtPods() {
 		return false, nil
 	}
 	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
