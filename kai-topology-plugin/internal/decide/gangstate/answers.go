@@ -212,7 +212,7 @@ func (s *State) foresee(
 	r.foresee(asked.Priority(), rooms, func(key gang.Key) time.Time {
 		life := followersLife
 		if key == r.key {
-			life = r.expectedFor(asked.PodGroup.UID, expectedLife, now)
+			life = r.expectedFor(asked.PodGroup.UID, now)
 		}
 		e.again(life)
 		return now.Add(life)

@@ -83,9 +83,9 @@ func (s *State) followerAppeared(e *Effects, r *record, now time.Time) {
 // expectedFor returns for how long room may be kept for the pods that a gang is expected to have; at least 0. A gang
 // that is planned again and again, because its pods cannot be bound, keeps room for expectedLife in every
 // followersLife and no longer.
-func (r *record) expectedFor(podGroup types.UID, life time.Duration, now time.Time) time.Duration {
+func (r *record) expectedFor(podGroup types.UID, now time.Time) time.Duration {
 	if r.planned.podGroup != podGroup || r.planned.time.IsZero() || now.Sub(r.planned.time) >= followersLife {
 		r.planned = since{podGroup: podGroup, time: now}
 	}
-	return max(0, life-now.Sub(r.planned.time))
+	return max(0, expectedLife-now.Sub(r.planned.time))
 }

@@ -168,11 +168,11 @@ func TestNobodyIsKeptOutForLongByAGangThatIsPlannedAgainAndAgain(t *testing.T) {
 		followersLife: expectedLife,
 	} {
 		r := New(anyone).record(mine)
-		r.expectedFor("uid", expectedLife, start)
-		if left := r.expectedFor("uid", expectedLife, start.Add(after)); left != want {
+		r.expectedFor("uid", start)
+		if left := r.expectedFor("uid", start.Add(after)); left != want {
 			t.Errorf("%s after it was planned first, room is kept for %s, want %s", after, left, want)
 		}
-		if left := r.expectedFor("another", expectedLife, start.Add(after)); left != expectedLife {
+		if left := r.expectedFor("another", start.Add(after)); left != expectedLife {
 			t.Errorf("for another PodGroup of the name it is kept for %s", left)
 		}
 	}

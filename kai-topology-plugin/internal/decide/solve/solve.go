@@ -36,7 +36,8 @@ func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
 	} else {
 		answer, err = keeping(ctx, request)
 	}
-	if err == nil && request.Mends && !request.Terse && (answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) == 0) {
+	if err == nil && request.Mends && !request.Terse &&
+		(answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) == 0) {
 		answer, err = mend(ctx, request, answer)
 	}
 	if err == nil && len(answer.Nodes) == 0 {

@@ -20,8 +20,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Cluster returns three gangs that share a rack, each with some of its pods on nodes, waiting, gated, or yet to be made.
-// Some gangs have lost pods, and some of these are to be stopped.
+// Cluster returns three gangs that share a rack, each with some of its pods on nodes, waiting, gated, or yet to be
+// made. Some gangs have lost pods, and some of these are to be stopped.
 func Cluster(seed uint64) *inventory.Inventory {
 	random := rand.New(rand.NewPCG(seed, 0))
 	cluster := inventory.New()
