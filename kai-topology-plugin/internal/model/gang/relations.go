@@ -57,8 +57,7 @@ func relationsOf(
 	return found, nil
 }
 
-// IndexKeys returns the keys under which a gang is found by those that look at it: its RelationKeys, and its BaseKey if
-// it has one.
+// IndexKeys returns the keys under which other gangs find a gang: its RelationKeys, and its BaseKey if it has one.
 func IndexKeys(podGroup *scheduling.PodGroup) []Key {
 	keys := RelationKeys(podGroup)
 	if base, ok := BaseKey(podGroup); ok {
