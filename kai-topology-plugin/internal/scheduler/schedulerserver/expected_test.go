@@ -58,11 +58,6 @@ var _ = Describe("a gang whose pods come one by one", func() {
 		each(2, 4)
 	})
 
-	It("stands in the rack that it prefers", func() {
-		givenExpecting(namespace, "slow", 4, preferred(rackLevel))
-		each(0, 4)
-	})
-
 	It("leaves the room to others if its pods do not come", func() {
 		givenExpecting(namespace, "slow", 4, required(rackLevel))
 		each(0, 1)

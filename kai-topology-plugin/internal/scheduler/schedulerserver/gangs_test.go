@@ -95,50 +95,6 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonPlaced))
 	})
 
-	It("never shares a rack that is too small for two with another, and follows when the other leaves", func() {
-		givenRack("z1", "r1", 2, 2)
-		for _, name := range []string{"one", "two"} {
-			givenPodGroup(namespace, name,
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
-		}
-		for i := range 4 {
-			for _, name := range []string{"one", "two"} {
-				create(pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 1))
-			}
-		}
-		eventuallyBound(namespace, "", 4)
-		first, second := "one", "two"
-		if len(placementOf(namespace, gangOf("one"))) == 0 {
-			first, second = second, first
-		}
-		Expect(placementOf(namespace, gangOf(first))).To(HaveLen(4))
-		Eventually(scheduled(namespace, second)).Should(withReason(scheduling.ReasonInfeasible))
-		Expect(placementOf(namespace, gangOf(second))).To(BeEmpty())
-
-		deletePods(namespace, gangOf(first))
-		eventuallyBound(namespace, gangOf(second), 4)
-	})
-
-	It("is one of as many as fit, when many compete", func() {
-		const gangs, racks = 8, 3
-		for rack := range racks {
-			givenRack("z1", fmt.Sprintf("r%d", rack), 2, 2)
-		}
-		for i := range gangs {
-			name := fmt.Sprintf("g%d", i)
-			givenPodGroup(namespace, name,
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
-			givenPods(namespace, name, "", 3, 1)
-		}
-		eventuallyBound(namespace, "", racks*3)
-		for i := range gangs {
-			name := fmt.Sprintf("g%d", i)
-			Eventually(scheduled(namespace, name)).Should(
-				Or(withReason(scheduling.ReasonPlaced), withReason(scheduling.ReasonInfeasible)))
-			Expect(placementOf(namespace, gangOf(name))).To(Or(BeEmpty(), HaveLen(3)), "all or nothing of %s", name)
-		}
-	})
-
 	It("is held, and says so, until enough of its pods exist", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenPodGroup(namespace, "late", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
@@ -194,19 +150,6 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		Expect(eventuallyBound(namespace, gangOf("picky"), 3).domains(rackLevel)).To(Equal([]string{"/r2"}))
 	})
 
-	It("names what is wrong with its PodGroup, and goes once that is mended", func() {
-		givenRack("z1", "r1", 2, 2)
-		constraint := required(rackLevel)
-		constraint.Topology = "another"
-		givenPodGroup(namespace, "wrong",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: constraint})
-		givenPods(namespace, "wrong", "", 2, 1)
-		Eventually(scheduled(namespace, "wrong")).Should(And(withReason(scheduling.ReasonInvalid),
-			HaveField("Message", ContainSubstring("spec.topologyConstraint.topology"))))
-		patchPodGroup(namespace, "wrong", fmt.Sprintf(`{"spec":{"topologyConstraint":{"topology":%q}}}`, topologyName))
-		eventuallyBound(namespace, gangOf("wrong"), 2)
-	})
-
 	It("is decided anew when its PodGroup is changed while it waits", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
@@ -241,14 +184,6 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		Expect(placementOf(namespace, "")).To(Equal(stands))
 		givenTopology()
 		eventuallyBound(namespace, gangOf("late"), 2)
-	})
-
-	It("leaves pods without a gang to kube-scheduler", func() {
-		givenRack("z1", "r1", 2, 2)
-		for i := range 5 {
-			create(pod(namespace, "", "", fmt.Sprintf("plain-%d", i), 1))
-		}
-		eventuallyBound(namespace, "", 4)
 	})
 
 	It("binds pods with the labels of their nodes that they ask for, in a gang or not", func() {

@@ -97,14 +97,6 @@ var _ = Describe("a gang that loses pods", func() {
 		Expect(after).NotTo(Equal(before))
 	})
 
-	It("has them replaced in its rack when their node is drained", func() {
-		before, after := replaced(func(node string) {
-			cordonNode(node)
-			evict(namespace, "gang-0")
-		})
-		Expect(after).NotTo(Equal(before))
-	})
-
 	It("waits and says that it runs below its minimum when its rack has no room for them, and is whole once it has",
 		func() {
 			givenRack("z1", "r1", 2, 2)
