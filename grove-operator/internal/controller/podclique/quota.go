@@ -36,25 +36,27 @@ func (r *Reconciler) affordable(
 	if err != nil {
 		return nil, err
 	}
+	if base != nil && !base.Scheduled() {
+		scope.unaffordable = base.Name
+		return nil, nil
+	}
 	own, err := r.followed(ctx, scope, grovev1alpha1.LabelPodGang)
 	if err != nil {
 		return nil, err
 	}
+	if !own.Scheduled() {
+		additions = slices.DeleteFunc(additions, func(addition pods.Addition) bool {
+			above := pods.AboveMinimum(scope.member, addition.Index)
+			if above {
+				scope.unaffordable = own.Name
+			}
+			return above
+		})
+	}
 	if err := r.countAlone(ctx, scope, additions); err != nil {
 		return nil, err
 	}
-	var now []pods.Addition
-	for _, addition := range additions {
-		switch {
-		case base != nil && !base.Scheduled():
-			scope.unaffordable = base.Name
-		case pods.AboveMinimum(scope.member, addition.Index) && !own.Scheduled():
-			scope.unaffordable = own.Name
-		default:
-			now = append(now, addition)
-		}
-	}
-	return now, nil
+	return additions, nil
 }
 
 // uncount lets pods go that are over, or all that are being deleted if none is to be replaced.
