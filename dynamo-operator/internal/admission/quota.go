@@ -32,6 +32,16 @@ func validateQuota(deployment *v1beta1.DynamoGraphDeployment, words words) field
 	return errs
 }
 
+// QueueKept refuses another queue, by the labels of a deployment: its pods may be counted in one already.
+func QueueKept(old, changed map[string]string) field.ErrorList {
+	was, counted := old[kueue.LabelQueue]
+	is, counts := changed[kueue.LabelQueue]
+	if was == is && counted == counts {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "labels").Key(kueue.LabelQueue), recreate)}
+}
+
 func queueErrors(labels map[string]string, path *field.Path) field.ErrorList {
 	queue, ok := labels[kueue.LabelQueue]
 	if !ok {

@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -119,6 +120,9 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 	if err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
+	if errs := queueKept(request); len(errs) > 0 {
+		return refusal.Of(request, refusal.Errors(errs))
+	}
 	if !changed {
 		return ctrladmission.Allowed("")
 	}
@@ -130,6 +134,16 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 		return v.update(ctx, request, candidate)
 	}
 	return v.answer(ctx, request, candidate, v.create(ctx, candidate))
+}
+
+// queueKept refuses another queue. It says nothing about objects that cannot be read.
+func queueKept(request ctrladmission.Request) field.ErrorList {
+	var old, changed metav1.PartialObjectMetadata
+	if request.Operation != admissionv1.Update || json.Unmarshal(request.OldObject.Raw, &old) != nil ||
+		json.Unmarshal(request.Object.Raw, &changed) != nil {
+		return nil
+	}
+	return admission.QueueKept(old.Labels, changed.Labels)
 }
 
 // update judges a deployment only if its meaning changed: a deployment that older rules accepted can still be written

@@ -105,6 +105,25 @@ func TestConstraintsThatTheClusterLost(t *testing.T) {
 	}
 }
 
+func TestTheQueueOfADeploymentStays(t *testing.T) {
+	in := func(queue string) string {
+		return `{"metadata":{"name":"d","labels":{` + queue + `}},"spec":{"components":[{"name":"a",` +
+			`"podTemplate":{"spec":{"containers":[{"name":"main","image":"i"}]}}}]}}`
+	}
+	const red, blue = `"kueue.x-k8s.io/queue-name":"red"`, `"kueue.x-k8s.io/queue-name":"blue"`
+	const refused = "metadata.labels[kueue.x-k8s.io/queue-name]: Forbidden: immutable"
+	for title, c := range map[string]struct{ before, after, want string }{
+		"it stays":       {red, red + `,"other":"label"`, ""},
+		"it changes":     {red, blue, refused},
+		"it comes later": {"", red, refused},
+		"it is gone":     {red, "", refused},
+	} {
+		t.Run(title, func(t *testing.T) {
+			expect(t, validator{everything{}}.Handle(t.Context(), review("v1beta1", in(c.before), in(c.after))), c.want)
+		})
+	}
+}
+
 // judging is a cluster with racks that refuses for these reasons.
 type judging struct {
 	everything
