@@ -23,6 +23,8 @@ func TestTeams(t *testing.T) {
 			w.Applies("red.yaml"), w.runs(ofRed, 6), w.uses("red", 6))).
 		Assess("the other gets its own back, and the minimum of the first goes on", suite.AllOf(
 			w.Applies("blue.yaml"), w.runs(ofBlue, 4), w.uses("blue", 4), w.uses("red", 4), w.ready(ofRed, 4))).
+		Assess("a deployment stays in its queue", w.Refused([]string{"queue"},
+			"label", "dgd", "blue", "--overwrite", "kueue.x-k8s.io/queue-name=red")).
 		Assess("what was lent comes again", suite.AllOf(
 			w.Kubectl("delete", "dgd", "blue"), w.runs(ofRed, 6), w.uses("red", 6), w.uses("blue", 0))).
 		Teardown(w.remove))
