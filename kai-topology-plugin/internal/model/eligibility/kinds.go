@@ -28,8 +28,19 @@ type kind struct {
 	hosts []string
 	// labels are the keys of the node labels that its selectors read.
 	labels []string
-	// demand is what it asks of NUMA zones, nil for nothing.
-	demand *zones.Demand
+	// byZones is the kind where kubelets reject pods by NUMA zone; nil for pods that ask for nothing of zones. It alone
+	// has a demand.
+	byZones *kind
+	demand  *zones.Demand
+}
+
+// countedBy is the kind for which packing counts how many pods with a demand the zones take.
+func (k *kind) countedBy(demand *zones.Demand) *kind {
+	zoned, text := *k, " with "+demand.String()
+	zoned.key, zoned.filter, zoned.demand = k.key+text, k.filter+text, demand
+	zoned.requests = maps.Clone(k.requests)
+	zoned.requests[ZoneResource(demand)] = 1
+	return &zoned
 }
 
 // maxKnownPods bounds half of what kinds remembers: that of a few large gangs.
@@ -121,10 +132,11 @@ func (k *kinds) read(pod *corev1.Pod) (*kind, error) {
 	}
 	read := &kind{
 		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec),
-		labels: selecting(&pod.Spec), demand: zones.DemandOf(pod),
+		labels: selecting(&pod.Spec),
 	}
-	if read.demand != nil {
-		read.key += " with " + read.demand.String()
+	if demand := zones.DemandOf(pod); demand != nil {
+		read.byZones = read.countedBy(demand)
+		read.key = read.byZones.key + " anywhere"
 	}
 	return read, nil
 }

@@ -68,6 +68,9 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	if err != nil {
 		return packing.Shape{}, err
 	}
+	if kind.byZones != nil && s.nodes.Zones().Enforcing() > 0 {
+		kind = kind.byZones
+	}
 	s.labels.Insert(kind.labels...)
 	if s.memory.selects == nil {
 		selects := kubeframework.Selects(ctx, s.memory.filters)
@@ -112,16 +115,11 @@ func (s *Shapes) specify(pod *corev1.Pod, kind *kind) (string, packing.Resources
 	if read := labelsOf(pod, s.nodes.Repelling().Labels); len(read) > 0 {
 		key += fmt.Sprintf(" labelled %q", read)
 	}
-	if s.zoned(kind) {
-		requests = maps.Clone(requests)
-		requests[ZoneResource(kind.demand)] = 1
-		key += " with " + kind.demand.String() + s.avoiding(pod)
+	if kind.demand != nil {
+		key += s.avoiding(pod)
 	}
 	return key, requests, nil
 }
-
-// zoned reports whether nodes are told apart by what pods of a kind ask of NUMA zones.
-func (s *Shapes) zoned(kind *kind) bool { return kind.demand != nil && s.nodes.Zones().Enforcing() > 0 }
 
 // avoiding is a text about the nodes with kubelets that have rejected pods of the same owner, "" if there are none.
 func (s *Shapes) avoiding(pod *corev1.Pod) string {
@@ -140,8 +138,7 @@ func (s *Shapes) made(
 	}
 	shape := packing.Shape{Key: key, Filter: kind.filter, Requests: requests, Only: s.only(kind, verdicts)}
 	avoiding := ""
-	if s.zoned(kind) {
-		shape.Filter += " with " + kind.demand.String()
+	if kind.demand != nil {
 		avoiding = s.avoiding(pod)
 	}
 	if !verdicts.lasting || avoiding != "" {
@@ -161,7 +158,7 @@ func (s *Shapes) made(
 			s.passing = append(s.passing, shape.Key)
 			return err.Error()
 		}
-		if reason == "" && s.zoned(kind) {
+		if reason == "" && kind.demand != nil {
 			reason = ZoneObjection(s.nodes.Zones(), kind.demand, ZoneOwner(pod), name)
 		}
 		return reason

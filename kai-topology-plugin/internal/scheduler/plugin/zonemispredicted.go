@@ -70,7 +70,7 @@ func (p *Plugin) mispredicted(pod *corev1.Pod, how metrics.Misprediction, note s
 func rejectionNote(pod *corev1.Pod, predicted string) string {
 	return fmt.Sprintf("the kubelet of node %s rejected pod %s, for which %s was predicted: %s: %s. Pods like it avoid "+
 		"the node until its NodeResourceTopology changes: compare that with the node", pod.Spec.NodeName, pod.Name,
-		cmp.Or(predicted, "a NUMA zone"), pod.Status.Reason, cmp.Or(pod.Status.Message, "it does not say why"))
+		cmp.Or(predicted, "no NUMA zone"), pod.Status.Reason, cmp.Or(pod.Status.Message, "it does not say why"))
 }
 
 func otherZoneNote(pod *corev1.Pod, predicted, got string) string {
