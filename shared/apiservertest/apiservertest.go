@@ -26,7 +26,10 @@ type Cluster struct {
 // their address pointed at Environment.WebhookInstallOptions. Stop ends both.
 //
 // The programs come from KUBEBUILDER_ASSETS or else from bin/tools of this repository, where `make tools` puts them.
-func Start(webhooks envtest.WebhookInstallOptions) (*Cluster, error) {
+func Start(webhooks envtest.WebhookInstallOptions) (*Cluster, error) { return StartWith(webhooks, nil) }
+
+// StartWith is Start with flags of kube-apiserver, by their names without dashes.
+func StartWith(webhooks envtest.WebhookInstallOptions, flags map[string]string) (*Cluster, error) {
 	all, err := definitions.All()
 	if err != nil {
 		return nil, err
@@ -34,12 +37,12 @@ func Start(webhooks envtest.WebhookInstallOptions) (*Cluster, error) {
 	return start(&envtest.Environment{
 		CRDInstallOptions:     envtest.CRDInstallOptions{CRDs: all},
 		WebhookInstallOptions: webhooks,
-	})
+	}, flags)
 }
 
 // StartEmpty is Start without CRDs, for a test that installs them itself.
 func StartEmpty() (*Cluster, error) {
-	return start(&envtest.Environment{})
+	return start(&envtest.Environment{}, nil)
 }
 
 // patience is how long the programs may take to start, to serve what is installed and to end, on a machine that does
@@ -50,7 +53,7 @@ const patience = 3 * time.Minute
 // machine may do something else.
 const attempts = 3
 
-func start(environment *envtest.Environment) (*Cluster, error) {
+func start(environment *envtest.Environment, flags map[string]string) (*Cluster, error) {
 	assets, err := assetsDirectory()
 	if err != nil {
 		return nil, err
@@ -60,6 +63,9 @@ func start(environment *envtest.Environment) (*Cluster, error) {
 	environment.CRDInstallOptions.MaxTime, environment.WebhookInstallOptions.MaxTime = patience, patience
 	for attempt := 1; ; attempt++ {
 		started := *environment
+		for name, value := range flags {
+			started.ControlPlane.GetAPIServer().Configure().Set(name, value)
+		}
 		config, err := started.Start()
 		if err == nil {
 			config.QPS, config.Burst = 1000, 1000

@@ -19,8 +19,17 @@ import (
 	"packtree.dev/e2e/rights"
 )
 
+// servesNone is the excuse of rights to kinds that only an API server with feature gates serves.
+const servesNone = "the scheduler's specs of PodGroups of Kubernetes have an API server that serves them"
+
 // excused are the rights that cannot be used here at will, each with the proof that it is needed.
 var excused = map[string]string{
+	"ClusterRole kai-topology-plugin: list podgroups.scheduling.k8s.io":                  servesNone,
+	"ClusterRole kai-topology-plugin: watch podgroups.scheduling.k8s.io":                 servesNone,
+	"ClusterRole kai-topology-plugin: patch podgroups/status.scheduling.k8s.io":          servesNone,
+	"ClusterRole kai-topology-plugin: list compositepodgroups.scheduling.k8s.io":         servesNone,
+	"ClusterRole kai-topology-plugin: watch compositepodgroups.scheduling.k8s.io":        servesNone,
+	"ClusterRole kai-topology-plugin: patch compositepodgroups/status.scheduling.k8s.io": servesNone,
 	"ClusterRole kai-topology-plugin: patch events.events.k8s.io": "counts an event that happens again while the " +
 		"pod stays as it is to the last byte, as kube-scheduler does",
 	"ClusterRole grove-operator: get resourceclaims.resource.k8s.io": "looks whose a claim is that has the name of one " +

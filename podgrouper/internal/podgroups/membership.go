@@ -16,12 +16,13 @@ import (
 )
 
 // Concerned reports whether the pod grouper groups a pod: it asks for the scheduler that reads PodGroups, it is not
-// finished, and it has no annotation to be left alone. Its owners can have one too: see Skipped.
+// finished, it is no member of a PodGroup of Kubernetes, and it has no annotation to be left alone. Its owners can have
+// one too: see Skipped.
 func Concerned(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName == kai.SchedulerName &&
 		pod.DeletionTimestamp == nil &&
 		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
-		!SkipStated(pod)
+		!SkipStated(pod) && !GroupedByKubernetes(pod)
 }
 
 // Skipped reports whether an owner of a pod asks the pod grouper to leave its pods alone.

@@ -97,6 +97,29 @@ func TestAPodThatTheGrouperPutElsewhereItself(t *testing.T) {
 	}
 }
 
+// The cache has no spec of pods, but their managed fields as long as they are looked at.
+func TestAMemberOfAPodGroupOfKubernetesIsLeftAlone(t *testing.T) {
+	pod := podIn("")
+	pod.Spec.SchedulerName = kai.SchedulerName
+	written := pod.DeepCopy()
+	written.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "job-controller", FieldsV1: metav1.NewFieldsV1(
+		`{"f:spec":{"f:containers":{},"f:schedulingGroup":{".":{},"f:podGroupName":{}}}}`)}}
+	slim, whole := written.DeepCopy(), pod.DeepCopy()
+	slim.ManagedFields = podgroups.SlimManagedFields(written)
+	whole.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("g")}
+	for name, c := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"no member": {pod, true}, "by its spec": {whole, false}, "by its managed fields": {written, false},
+		"by those that the cache keeps": {slim, false},
+	} {
+		if got := podgroups.Concerned(c.pod); got != c.want {
+			t.Errorf("%s: concerned is %t", name, got)
+		}
+	}
+}
+
 func TestOtherGroup(t *testing.T) {
 	for name, c := range map[string]struct {
 		labels, annotations map[string]string

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -31,18 +32,43 @@ func GroupedHere(pod metav1.Object) bool {
 	})
 }
 
+// native is what the field owner of a pod's group of Kubernetes owns, as the API server writes it.
+const native = `"f:schedulingGroup":`
+
+// GroupedByKubernetes reports whether a pod is a member of a PodGroup of Kubernetes, in scheduling.k8s.io. The field
+// cannot be changed: its writer stays its owner.
+func GroupedByKubernetes(pod *corev1.Pod) bool {
+	return pod.Spec.SchedulingGroup != nil || ownsNative(pod)
+}
+
+func ownsNative(pod metav1.Object) bool {
+	return slices.ContainsFunc(pod.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(native))
+	})
+}
+
+// groupedByKubernetes are the slim managed fields of all members of PodGroups of Kubernetes.
+var groupedByKubernetes = []metav1.ManagedFieldsEntry{{
+	FieldsV1: metav1.NewFieldsV1(`{"f:spec":{` + native + `{}}}`),
+}}
+
 // groupedHere are the slim managed fields of all pods that the pod grouper has grouped.
 var groupedHere = []metav1.ManagedFieldsEntry{{
 	Manager: FieldOwner, Operation: metav1.ManagedFieldsOperationApply,
 	FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{` + named + `}}}`),
 }}
 
-// SlimManagedFields returns as much of a pod's managed fields as GroupedHere needs, in memory that pods share.
+// SlimManagedFields returns as much of a pod's managed fields as GroupedHere and GroupedByKubernetes need, in memory
+// that pods share.
 func SlimManagedFields(pod metav1.Object) []metav1.ManagedFieldsEntry {
-	if GroupedHere(pod) {
+	switch {
+	case ownsNative(pod):
+		return groupedByKubernetes
+	case GroupedHere(pod):
 		return groupedHere
+	default:
+		return nil
 	}
-	return nil
 }
 
 // WrittenByOthers reports whether another writer has written to the PodGroup outside its status.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -97,6 +98,8 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	group.Go(func() error { return reading.optional("Topologies", r.topologies(ctx, read)) })
 	group.Go(func() error { return reading.optional("PodGroups", r.podGroups(ctx, read)) })
 	group.Go(func() error { return r.zones(ctx, &reading) })
+	native := &nativegroups.Forest{}
+	group.Go(func() error { return r.nativeGroups(ctx, &reading, native) })
 	if wanted.Priorities {
 		group.Go(func() error { return reading.optional("PriorityClasses", r.priorities(ctx, read)) })
 	}
@@ -113,6 +116,7 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	read.Join(native)
 	read.Notes = reading.sortedNotes()
 	return read, nil
 }
@@ -231,6 +235,31 @@ func (r *Reader) withoutZones(err error) bool {
 		_, err = r.mapper.RESTMapping(zones.Kind)
 	}
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+}
+
+// nativeGroups reads the PodGroups of Kubernetes. Of kinds that most clusters do not serve no note is made.
+func (r *Reader) nativeGroups(ctx context.Context, reading *reading, native *nativegroups.Forest) error {
+	for _, kind := range nativegroups.Kinds {
+		mapping, err := r.mapper.RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err == nil {
+			err = each(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return r.dynamic.Resource(mapping.Resource).List(ctx, options)
+			}, metav1.ListOptions{}, func(object *unstructured.Unstructured) {
+				if group, err := nativegroups.Read(object); err != nil {
+					reading.notes.Store(err.Error(), nil)
+				} else {
+					native.Set(group)
+				}
+			})
+		}
+		if err := reading.optional(kind.String(), err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Reader) priorities(ctx context.Context, read *Cluster) error {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -57,6 +58,17 @@ func (r *Reader) Watch(ctx context.Context, take func(*Cluster), trouble func(er
 		r.dynamic.Resource(zones.Resource).Watch)
 	_ = w.zones.informer.SetTransform(w.reportOf) // It has not been started.
 	w.withoutZones = r.withoutZones
+	for _, each := range nativegroups.Kinds {
+		mapping, err := r.mapper.RESTMapping(each)
+		if err != nil {
+			continue // Most clusters do not serve them.
+		}
+		w.natives = append(w.natives, follow(w, &unstructured.Unstructured{}, each.String(), metav1.ListOptions{},
+			func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return r.dynamic.Resource(mapping.Resource).List(ctx, options)
+			},
+			r.dynamic.Resource(mapping.Resource).Watch))
+	}
 	if err := w.start(); err != nil {
 		return err
 	}
@@ -72,6 +84,8 @@ type watching struct {
 	notes   []string
 
 	nodes, pods, topologies, podGroups, zones *kind
+	// natives are the PodGroups of Kubernetes, as far as they are served.
+	natives []*kind
 	// withoutZones reports whether an error says that the cluster does not serve the kind of zones.
 	withoutZones func(error) bool
 }
@@ -150,7 +164,7 @@ func (w *watching) reportOf(object any) (any, error) {
 // is made.
 func (w *watching) start() error {
 	reading := reading{read: &Cluster{}}
-	kinds := []*kind{w.nodes, w.pods, w.topologies, w.podGroups, w.zones}
+	kinds := append([]*kind{w.nodes, w.pods, w.topologies, w.podGroups, w.zones}, w.natives...)
 	for _, k := range kinds {
 		err := k.probe()
 		if k == w.zones && w.withoutZones(err) {
@@ -227,6 +241,15 @@ func (w *watching) cluster() *Cluster {
 			read.Zones.Set(report.node)
 		}
 	}
+	native := &nativegroups.Forest{}
+	for _, k := range w.natives {
+		for _, object := range objects[*unstructured.Unstructured](k) {
+			if group, err := nativegroups.Read(object); err == nil {
+				native.Set(group)
+			}
+		}
+	}
+	read.Join(native)
 	return read
 }
 

@@ -3,7 +3,9 @@
 package inventory
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -53,6 +56,29 @@ func New() *Inventory {
 	return &Inventory{
 		Topologies: map[string]*kai.Topology{}, Written: map[*corev1.Pod]*unstructured.Unstructured{},
 		Zones: &zones.Catalogue{},
+	}
+}
+
+// Join adds the gangs of native groups, after everything else, and makes pods their members.
+func (in *Inventory) Join(native *nativegroups.Forest) {
+	roots := native.Roots()
+	if len(roots) == 0 {
+		return
+	}
+	topologies := slices.SortedFunc(maps.Values(in.Topologies), func(a, b *kai.Topology) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	with := func(key string) []string { return nativegroups.With(topologies, key) }
+	for _, root := range roots {
+		in.PodGroups = append(in.PodGroups, native.Gang(root, with))
+	}
+	for i, pod := range in.Pods {
+		joined := native.Join(pod)
+		in.Pods[i] = joined
+		if written, has := in.Written[pod]; has && joined != pod {
+			delete(in.Written, pod)
+			in.Written[joined] = written
+		}
 	}
 }
 

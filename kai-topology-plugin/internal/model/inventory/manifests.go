@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -24,6 +25,8 @@ var (
 	topologyKind = kai.GroupVersion.WithKind("Topology").GroupKind()
 	eventKind    = corev1.SchemeGroupVersion.WithKind("Event").GroupKind()
 	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
+
+	nativeKind, compositeKind = nativegroups.Kinds[0], nativegroups.Kinds[1]
 )
 
 // Read takes the kinds that it knows, in the order of the manifests. PodGroups and Topologies are held to their
@@ -31,6 +34,7 @@ var (
 // does, is decided, as Invalid.
 func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 	read, documents := New(), named(documents)
+	native := &nativegroups.Forest{}
 	var findings []manifests.Finding
 	for _, document := range documents {
 		kind := document.Object.GroupVersionKind().GroupKind()
@@ -46,6 +50,8 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 			wrong = read.addZones(document)
 		case podGroupKind:
 			wrong = read.addPodGroup(document)
+		case nativeKind, compositeKind:
+			wrong = addNative(native, document)
 		case eventKind:
 			read.addEvent(document)
 		default:
@@ -56,7 +62,9 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 		}
 		findings = append(findings, wrong...)
 	}
-	once := manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind, zones.Kind)
+	read.Join(native)
+	once := manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind, zones.Kind, nativeKind,
+		compositeKind)
 	return read, append(findings, once...)
 }
 
@@ -98,6 +106,17 @@ func (in *Inventory) addZones(document manifests.Document) []manifests.Finding {
 	}
 	in.Zones.Set(read)
 	return nil
+}
+
+// addNative takes a group of Kubernetes as far as it is understood: its own API server has said what is wrong with it.
+func addNative(native *nativegroups.Forest, document manifests.Document) []manifests.Finding {
+	group, err := nativegroups.Read(document.Object)
+	if err != nil {
+		return []manifests.Finding{document.Finding("", err.Error())}
+	}
+	identify(group)
+	native.Set(group)
+	return offline.Named(document, true)
 }
 
 // addEvent leaves out what cannot be read: events decide nothing.

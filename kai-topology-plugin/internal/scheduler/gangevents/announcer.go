@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/brief"
 )
@@ -69,10 +70,14 @@ func New(recorder events.EventRecorder) *Announcer {
 
 // Announce records one event.
 func (a *Announcer) Announce(subject Subject, news News) {
-	var regarding runtime.Object = &corev1.ObjectReference{
+	podGroup := &corev1.ObjectReference{
 		APIVersion: scheduling.GroupVersion.String(), Kind: "PodGroup",
 		Namespace: subject.Namespace, Name: subject.Name, UID: subject.UID, ResourceVersion: subject.Version,
 	}
+	if ref, native := nativegroups.RefOf(subject.Namespace, subject.Name); native {
+		podGroup.APIVersion, podGroup.Kind, podGroup.Name = nativegroups.APIGroup, ref.Kind, ref.Name
+	}
+	var regarding runtime.Object = podGroup
 	if news.Pod != nil {
 		regarding = news.Pod
 	}

@@ -20,14 +20,14 @@ import (
 
 // NewFinished returns a cache of the pods that have done their work. kube-scheduler's own cache drops a pod as soon
 // as it has ended: the gang of a Job would seem to lose one pod after the other, and could be stopped for that. The
-// cache keeps what names a pod's gang and group, and no more.
-func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error) {
+// cache keeps what the transform leaves: what names a pod's gang and group, and no more.
+func NewFinished(client kubernetes.Interface, transform cache.TransformFunc) (cache.SharedIndexInformer, error) {
 	succeeded := fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
 	finished := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {
 			options.FieldSelector = succeeded
 		})
-	if err := finished.SetTransform(MembershipOf); err != nil {
+	if err := finished.SetTransform(transform); err != nil {
 		return nil, fmt.Errorf("trimming finished pods: %w", err)
 	}
 	if err := Index(finished); err != nil {

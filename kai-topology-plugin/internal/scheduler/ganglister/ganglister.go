@@ -84,7 +84,7 @@ func (l *Lister) Free(name string) packing.Resources {
 	if err != nil {
 		return nil
 	}
-	pods, err := l.indexed(nodeIndex, name)
+	pods, err := indexed(l.Members, nodeIndex, name)
 	if err != nil {
 		return nil
 	}
@@ -140,13 +140,16 @@ func (l *Lister) IsGone(pod *corev1.Pod) bool {
 }
 
 // Shown returns the pods of a gang as the API server shows them.
-func (l *Lister) Shown(key gang.Key) ([]*corev1.Pod, error) {
-	return l.indexed(gangIndex, key.String())
+func (l *Lister) Shown(key gang.Key) ([]*corev1.Pod, error) { return ShownIn(l.Members, key) }
+
+// ShownIn returns the pods of a gang in a cache that Index was called for.
+func ShownIn(members cache.Indexer, key gang.Key) ([]*corev1.Pod, error) {
+	return indexed(members, gangIndex, key.String())
 }
 
-// indexed returns the pods that an index of the cache has for a value.
-func (l *Lister) indexed(index, value string) ([]*corev1.Pod, error) {
-	found, err := l.Members.ByIndex(index, value)
+// indexed returns the pods that an index of a cache has for a value.
+func indexed(members cache.Indexer, index, value string) ([]*corev1.Pod, error) {
+	found, err := members.ByIndex(index, value)
 	if err != nil {
 		return nil, fmt.Errorf("finding the pods of %s: %w", value, err)
 	}
@@ -158,7 +161,7 @@ func (l *Lister) indexed(index, value string) ([]*corev1.Pod, error) {
 }
 
 // On returns the pods on a node as the API server shows them, without completed pods.
-func (l *Lister) On(node string) ([]*corev1.Pod, error) { return l.indexed(nodeIndex, node) }
+func (l *Lister) On(node string) ([]*corev1.Pod, error) { return indexed(l.Members, nodeIndex, node) }
 
 // PodsOf returns the pods of a gang; assumed pods name their node.
 func (l *Lister) PodsOf(key gang.Key) ([]*corev1.Pod, error) {

@@ -74,7 +74,7 @@ func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
 			}
 		}
 	}
-	finished, err := ganglister.NewFinished(nil) // Nothing is read from a cluster until it runs.
+	finished, err := ganglister.NewFinished(nil, ganglister.MembershipOf) // Nothing is read from a cluster until it runs.
 	if err != nil {
 		t.Fatal(err)
 	}

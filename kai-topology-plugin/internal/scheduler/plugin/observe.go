@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -30,7 +31,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	if pods, err = p.lister.WithFinished(key, pods); err != nil {
 		return podgroupstatus.Observed{}, err
 	}
-	if !p.profiles.speaksFor(p.name, pods) {
+	if !p.profiles.speaksFor(p.name, pods) || p.isOfOthers(key, pods) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
@@ -40,6 +41,15 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	}
 	observed.Groups, err = p.stand(assembled)
 	return observed, err
+}
+
+// isOfOthers reports whether a gang is of native groups that another scheduler places, which says itself where they
+// stand: no pod asks for a scheduler of this process.
+func (p *Plugin) isOfOthers(key gang.Key, pods []*corev1.Pod) bool {
+	_, native := nativegroups.RefOf(key.Namespace, key.Name)
+	return native && !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		return p.profiles.have(pod.Spec.SchedulerName)
+	})
 }
 
 // on returns those of some pods that are on a node.

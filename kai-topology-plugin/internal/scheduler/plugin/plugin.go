@@ -38,6 +38,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -52,6 +53,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
 	"packtree.dev/shared/client/clientset/versioned"
 )
 
@@ -116,7 +118,16 @@ func Factory(leading <-chan struct{}) (
 		if err != nil {
 			return nil, err
 		}
-		if err := shared.zones.watch(ctx, handle.KubeConfig(), handle.ClientSet()); err != nil {
+		pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
+		untyped, err := dynamic.NewForConfig(unlimited(handle.KubeConfig()))
+		if err != nil {
+			return nil, fmt.Errorf("creating client: %w", err)
+		}
+		if err := shared.natives.Start(ctx, untyped, handle.ClientSet(), pods, leading); err != nil {
+			return nil, err
+		}
+		trim := shared.natives.Joining(ganglister.MembershipOf)
+		if err := shared.zones.watch(ctx, untyped, handle.ClientSet(), trim); err != nil {
 			return nil, err
 		}
 		made, err := newPluginAmong(ctx, shared, handle, client, leading)
@@ -127,6 +138,7 @@ func Factory(leading <-chan struct{}) (
 			return nil, err
 		}
 		made.reader.placement = arguments.Placement
+		made.effects.status.Natives = podgroupstatus.Natives{Groups: shared.natives.Groups, Client: untyped}
 		made.mender.unset = arguments.repair
 		if arguments.ReserveFor != nil {
 			made.reader.reserver.For = arguments.ReserveFor.Duration
@@ -144,15 +156,20 @@ func Factory(leading <-chan struct{}) (
 
 // clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
 func clientOf(handle fwk.Handle) (versioned.Interface, error) {
-	config := forCustomResources(handle.KubeConfig())
-	// Nothing here competes with bindings for a limit: besides its watches this client has one request under way at a
-	// time, the status of one PodGroup, and none about the same PodGroup for a while after.
-	config.QPS, config.RateLimiter = -1, nil
-	client, err := versioned.NewForConfig(config)
+	client, err := versioned.NewForConfig(unlimited(handle.KubeConfig()))
 	if err != nil {
 		return nil, fmt.Errorf("creating client: %w", err)
 	}
 	return client, nil
+}
+
+// unlimited is the configuration of a client of custom resources that competes with no binding for a limit: besides its
+// watches it has one request under way at a time, the status of one PodGroup, and none about the same PodGroup for a
+// while after.
+func unlimited(config *rest.Config) *rest.Config {
+	config = forCustomResources(config)
+	config.QPS, config.RateLimiter = -1, nil
+	return config
 }
 
 // forCustomResources is the configuration of a client of custom resources, which are not served in the protobuf of
@@ -175,7 +192,7 @@ func newPluginAmong(
 	if err := ganglister.Index(pods); err != nil {
 		return nil, fmt.Errorf("indexing pods by gang: %w", err)
 	}
-	finished, err := ganglister.NewFinished(handle.ClientSet())
+	finished, err := ganglister.NewFinished(handle.ClientSet(), all.natives.Joining(ganglister.MembershipOf))
 	if err != nil {
 		return nil, err
 	}

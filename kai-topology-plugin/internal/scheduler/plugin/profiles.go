@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/nativewatch"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
@@ -21,6 +22,8 @@ type profiles struct {
 	// copied is the copy of the cluster on which is decided what does not have to be at once.
 	copied turns.Copy
 	zones  zoneWatch
+	// natives are the PodGroups of Kubernetes.
+	natives nativewatch.Watch
 }
 
 // agreement is what is the same to all profiles. It is not changed any more.

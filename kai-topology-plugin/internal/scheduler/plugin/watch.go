@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -33,7 +34,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	factory := externalversions.NewSharedInformerFactory(client, 0)
 	podGroups := factory.Scheduling().V2alpha2().PodGroups()
 	topologies := factory.Kai().V1alpha1().Topologies()
-	p.lister.PodGroups, p.lister.Topologies = podGroups.Lister(), topologies.Lister()
+	p.lister.PodGroups, p.lister.Topologies = p.profiles.natives.With(podGroups.Lister()), topologies.Lister()
 	p.profiles.know(p.lister.PodGroups)
 	p.stopper = staleness.NewStopper(p.handle.ClientSet().CoreV1(), p.lister.Gang, func(key gang.Key, reason string) {
 		p.effects.announce(key, gangevents.News{
@@ -68,6 +69,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 			return !handler.HasSynced()
 		})
 	}
+	p.profiles.natives.Tell(p.lister.Topologies, p.nativeChanged)
 	metrics.Register()
 	metrics.ServeDomains(&p.measure)
 	factory.Start(ctx.Done())
@@ -178,8 +180,23 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 	}
 }
 
+// nativeChanged is for a gang of native groups that was and is, nil where there was or is none. Its Topologies, and the
+// levels that annotations prefer, have no generation: a gang with others is looked at like a new one.
+func (p *Plugin) nativeChanged(before, after *scheduling.PodGroup) {
+	switch handler := p.podGroupHandler(); {
+	case before == nil || after != nil && before.Generation == after.Generation &&
+		!equality.Semantic.DeepEqual(before.Spec, after.Spec):
+		handler.OnAdd(after, false)
+	case after == nil:
+		handler.OnDelete(before)
+	default:
+		handler.OnUpdate(before, after)
+	}
+}
+
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
+		p.profiles.natives.TopologiesChanged()
 		p.mender.clusterChanged()
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
@@ -193,6 +210,7 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if topology, ok := objectOf[*kai.Topology](object); ok {
+				p.profiles.natives.TopologiesChanged()
 				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
 			}
 		},

@@ -14,12 +14,10 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 )
 
 // zoneWatch reads the NUMA zones of nodes, once for all profiles.
@@ -32,23 +30,20 @@ type zoneWatch struct {
 
 // watch keeps the catalogue in step with the API server. While the kind is not served, the list is tried again at
 // growing intervals, up to half a minute.
-func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kubernetes.Interface) (err error) {
+func (w *zoneWatch) watch(
+	ctx context.Context, client dynamic.Interface, kube kubernetes.Interface, trim cache.TransformFunc,
+) (err error) {
 	w.started.Do(func() {
-		var client dynamic.Interface
-		if client, err = dynamic.NewForConfig(forCustomResources(config)); err != nil {
-			return
-		}
 		informer := dynamicinformer.NewFilteredDynamicInformer(client, zones.Resource, metav1.NamespaceAll, 0,
 			cache.Indexers{}, nil).Informer()
-		err = informer.SetTransform(withoutManagedFields)
-		if err == nil {
+		if err = informer.SetTransform(withoutManagedFields); err == nil {
 			err = informer.SetWatchErrorHandlerWithContext(reportUnlessUnserved)
 		}
 		if err == nil {
 			_, err = informer.AddEventHandler(w.handler())
 		}
 		if err == nil {
-			w.failed, err = rejections(kube)
+			w.failed, err = rejections(kube, trim)
 		}
 		if err != nil {
 			return
@@ -67,11 +62,11 @@ func (w *zoneWatch) watch(ctx context.Context, config *rest.Config, kube kuberne
 }
 
 // rejections watches pods that have failed: kube-scheduler's own cache drops them, and does not say why.
-func rejections(kube kubernetes.Interface) (cache.SharedIndexInformer, error) {
+func rejections(kube kubernetes.Interface, trim cache.TransformFunc) (cache.SharedIndexInformer, error) {
 	failed := fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)).String()
 	pods := coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.FieldSelector = failed })
-	return pods, pods.SetTransform(ganglister.MembershipOf)
+	return pods, pods.SetTransform(trim)
 }
 
 func withoutManagedFields(object any) (any, error) {

@@ -16,6 +16,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -35,6 +36,9 @@ type Observe func(key gang.Key) (Observed, error)
 
 // Writer keeps the status of PodGroups.
 type Writer struct {
+	// Natives may be unset as long as there are no native groups.
+	Natives Natives
+
 	client    schedulingclient.PodGroupsGetter
 	observe   Observe
 	announcer *gangevents.Announcer
@@ -113,16 +117,13 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	desired := Of(observed, now)
 	w.measure(key, desired)
 	podGroup := observed.Gang.PodGroup
-	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID, Version: podGroup.ResourceVersion}
-	if desired.Differs(&podGroup.Status) {
-		written, err := w.apply(ctx, podGroup, desired)
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // Deleted, or made anew: then its creation has put it into the queue again.
-		}
-		if err != nil {
-			return err
-		}
-		subject.Version = written.ResourceVersion
+	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID}
+	subject.Version, err = w.publish(ctx, observed, desired)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // Deleted, or made anew: then its creation has put it into the queue again.
+	}
+	if err != nil {
+		return err
 	}
 	news, again := newsTo(w.said.about(key).to(podGroup), observed, desired, now.Time)
 	for _, one := range news {
@@ -138,6 +139,22 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 func (w *Writer) forget(key gang.Key) {
 	metrics.GangWaits(w.said.forget(key), "")
 	w.gangs.Concluded(key, scheduling.ReasonIncomplete)
+}
+
+// publish writes the status of a gang where it says something else, and returns the version of the PodGroup then.
+func (w *Writer) publish(ctx context.Context, observed Observed, desired Desired) (version string, err error) {
+	podGroup := observed.Gang.PodGroup
+	if _, native := nativegroups.RefOf(podGroup.Namespace, podGroup.Name); native {
+		return podGroup.ResourceVersion, w.publishGroups(ctx, observed, desired.Condition)
+	}
+	if !desired.Differs(&podGroup.Status) {
+		return podGroup.ResourceVersion, nil
+	}
+	written, err := w.apply(ctx, podGroup, desired)
+	if err != nil {
+		return "", err
+	}
+	return written.ResourceVersion, nil
 }
 
 // apply writes the scheduler's part of the status, without the fields that the cluster's older CRD does not declare.

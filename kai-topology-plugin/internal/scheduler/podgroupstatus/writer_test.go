@@ -2,18 +2,26 @@ package podgroupstatus_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned/fake"
@@ -83,6 +91,73 @@ func TestAStatusIsWrittenWithoutTheFieldsThatTheCRDLacks(t *testing.T) {
 		<-bodies
 		if body := <-bodies; strings.Contains(body, "seats") || !strings.Contains(body, "conditions") {
 			t.Errorf("written is %s", body)
+		}
+	})
+}
+
+// native is a group of gang "serve".
+func native(t *testing.T, kind, version, name, rest string) *nativegroups.Group {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(fmt.Sprintf("{apiVersion: scheduling.k8s.io/%s, kind: %s, metadata: {name: %s, "+
+		"namespace: ns}, %s}", version, kind, name, rest)), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	group, err := nativegroups.Read(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+// Nothing but the condition of its version goes into the status of a native group: what is known of it, and nothing of
+// one that waits and was not tried.
+func TestTheStatusOfNativeGroupsIsWritten(t *testing.T) {
+	const inside = "spec: {parentCompositePodGroupName: serve, schedulingPolicy: {gang: {minCount: 1}}}"
+	forest := &nativegroups.Forest{}
+	forest.Set(native(t, "CompositePodGroup", "v1alpha3", "serve",
+		"spec: {schedulingPolicy: {gang: {minGroupCount: 2}}}, status: {conditions: [{reason: Unschedulable, "+
+			"type: CompositePodGroupInitiallyScheduled, status: 'False', message: 'Infeasible: no room'}]}"))
+	forest.Set(native(t, "PodGroup", "v1beta1", "decode", inside))
+	forest.Set(native(t, "PodGroup", "v1beta1", "prefill", inside))
+	root := forest.Roots()[0]
+	podGroup := forest.Gang(root, nil)
+	pods := []*corev1.Pod{{}, {}}
+	for i, leaf := range []string{"decode", "prefill"} {
+		pods[i].Labels = map[string]string{"kai.scheduler/subgroup-name": leaf}
+	}
+	pods[0].Spec.NodeName = "node"
+	assembled, hold := gang.Assemble(podGroup, pods, nil)
+	seen := podgroupstatus.Observed{Gang: assembled, Hold: hold}
+	client, written := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), make(chan string, 10)
+	client.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchAction)
+		var body struct {
+			Status map[string][]metav1.Condition `json:"status"`
+		}
+		if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
+			return true, nil, err
+		}
+		for field, conditions := range body.Status {
+			written <- fmt.Sprintf("%s %s %s of %s: %s %s %s", patch.GetResource().Resource, patch.GetSubresource(),
+				field, patch.GetName(), conditions[0].Type, conditions[0].Status, conditions[0].Message)
+		}
+		return true, &unstructured.Unstructured{}, nil
+	})
+	observe := func(gang.Key) (podgroupstatus.Observed, error) { return seen, nil }
+	run(t, nil, observe, func(writer *podgroupstatus.Writer) {
+		writer.Natives = podgroupstatus.Natives{
+			Groups: func(gang.Key) []*nativegroups.Group { return forest.Groups(root) }, Client: client,
+		}
+		writer.Enqueue(assembled.Key())
+		for _, want := range []string{
+			"compositepodgroups status conditions of serve: CompositePodGroupInitiallyScheduled False " +
+				"Waiting: pods that have a node: 1, pods that wait: 1",
+			"podgroups status conditions of decode: PodGroupInitiallyScheduled True ",
+		} {
+			if got := <-written; got != want {
+				t.Errorf("written is %q, want %q", got, want)
+			}
 		}
 	})
 }

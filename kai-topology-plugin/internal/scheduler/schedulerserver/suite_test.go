@@ -61,6 +61,12 @@ var _ = BeforeSuite(func() {
 	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
+	reach(cluster)
+})
+
+// reach has specs and schedulers use a cluster.
+func reach(cluster *apiservertest.Cluster) {
+	GinkgoHelper()
 	restConfig = cluster.Config
 	kube, packtree = kubernetes.NewForConfigOrDie(cluster.Config), versioned.NewForConfigOrDie(cluster.Config)
 
@@ -72,7 +78,7 @@ var _ = BeforeSuite(func() {
 	kubeconfig, config = filepath.Join(directory, "kubeconfig"), filepath.Join(directory, "config.yaml")
 	Expect(os.WriteFile(kubeconfig, access, 0o600)).To(Succeed())
 	Expect(os.WriteFile(config, []byte(configuration), 0o600)).To(Succeed())
-})
+}
 
 // configuration is what the chart installs, for a single process. The path is wrong on purpose: --kubeconfig has to
 // win.

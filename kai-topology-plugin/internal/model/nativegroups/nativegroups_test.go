@@ -1,0 +1,242 @@
+package nativegroups_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// group reads a group of namespace ns from what follows its apiVersion.
+func group(t *testing.T, kind, version, rest string) *nativegroups.Group {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte("{kind: "+kind+", apiVersion: scheduling.k8s.io/"+version+", "+rest+"}"),
+		&object.Object); err != nil {
+		t.Fatal(err)
+	}
+	object.SetNamespace("ns")
+	object.SetGeneration(2)
+	read, err := nativegroups.Read(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func member(group string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+	pod.Labels = map[string]string{kai.LabelSubGroupName: "of the user", "a": "b"}
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+	return pod
+}
+
+const above = "parentCompositePodGroupName: serve, "
+
+// serve are the groups of a tree, the leaves first.
+func serve(t *testing.T) []*nativegroups.Group {
+	t.Helper()
+	return []*nativegroups.Group{
+		group(t, "PodGroup", "v1beta1", `metadata: {name: prefill, annotations: {
+			kai.scheduler/topology-preferred-placement: rack}},
+			spec: {`+above+`schedulingPolicy: {gang: {minCount: 3}}}`),
+		group(t, "PodGroup", "v1beta1", `metadata: {name: decode},
+			spec: {parentCompositePodGroupName: inner, schedulingPolicy: {basic: {}},
+			schedulingConstraints: {topology: [{key: rack}]}}`),
+		group(t, "CompositePodGroup", "v1alpha3", `metadata: {name: inner}, spec: {`+above+`schedulingPolicy: {basic: {}}}`),
+		group(t, "CompositePodGroup", "v1alpha3", `metadata: {name: serve, uid: u},
+			spec: {priorityClassName: high, schedulingPolicy: {gang: {minGroupCount: 2}},
+			schedulingConstraints: {topology: [{key: zone}]}}`),
+	}
+}
+
+func topologies(key string) []string {
+	return map[string][]string{"rack": {"net"}, "zone": {"net"}, "host": {"net", "other"}}[key]
+}
+
+func TestATreeIsOnePodGroup(t *testing.T) {
+	forest := &nativegroups.Forest{}
+	for _, one := range serve(t) {
+		forest.Set(one)
+	}
+	roots := forest.Roots()
+	if len(roots) != 1 {
+		t.Fatalf("roots %v", roots)
+	}
+	gang := forest.Gang(roots[0], topologies)
+	if gang.Name != "compositepodgroup.scheduling.k8s.io/serve" || gang.Generation != 8 || gang.UID != "u" {
+		t.Errorf("it is %s of generation %d, UID %s", gang.Name, gang.Generation, gang.UID)
+	}
+	want := scheduling.PodGroupSpec{
+		PriorityClassName: "high", SchedulingBackoff: new(scheduling.NoSchedulingBackoff), MinSubGroup: new(int32(2)),
+		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "net", RequiredTopologyLevel: "zone"},
+		SubGroups: []scheduling.SubGroup{
+			{Name: "composite_inner", MinSubGroup: new(int32(1))},
+			{Name: "decode", Parent: new("composite_inner"), MinMember: new(int32(1)),
+				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "net", RequiredTopologyLevel: "rack"}},
+			{Name: "prefill", MinMember: new(int32(3)),
+				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "net", PreferredTopologyLevel: "rack"}},
+		},
+	}
+	if diff := cmp.Diff(want, gang.Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPodIsAMemberOfTheOutermostGroup(t *testing.T) {
+	forest := &nativegroups.Forest{}
+	said := func(group string) string {
+		pod := member(group)
+		joined := forest.Join(pod)
+		if pod.Annotations != nil || pod.Labels[kai.LabelSubGroupName] != "of the user" || joined.Labels["a"] != "b" {
+			t.Error("the pod itself is changed, or its labels are lost")
+		}
+		return strings.TrimSuffix(joined.Annotations[scheduling.AnnotationPodGroupName]+" "+
+			joined.Labels[kai.LabelSubGroupName], " ")
+	}
+	got := []string{said("decode")}
+	groups := serve(t)
+	for _, one := range groups {
+		forest.Set(one)
+		got = append(got, said("decode"))
+	}
+	want := []string{
+		"podgroup.scheduling.k8s.io/decode", "podgroup.scheduling.k8s.io/decode",
+		"compositepodgroup.scheduling.k8s.io/inner decode", "compositepodgroup.scheduling.k8s.io/serve decode",
+		"compositepodgroup.scheduling.k8s.io/serve decode",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("as groups become known (-want +got):\n%s", diff)
+	}
+	plain := &corev1.Pod{}
+	if forest.Join(plain) != plain {
+		t.Error("a pod without a group is changed")
+	}
+	for _, one := range groups {
+		forest.Remove(one.Ref())
+	}
+	if got := said("decode"); got != want[0] || len(forest.Roots()) > 0 {
+		t.Errorf("without groups %q, and roots %v", got, forest.Roots())
+	}
+}
+
+func TestGroupsAboveEachOtherHaveNoGang(t *testing.T) {
+	forest := &nativegroups.Forest{}
+	forest.Set(group(t, "CompositePodGroup", "v1alpha3", "metadata: {name: a}, spec: {parentCompositePodGroupName: b}"))
+	forest.Set(group(t, "CompositePodGroup", "v1alpha3", "metadata: {name: b}, spec: {parentCompositePodGroupName: a}"))
+	root := forest.Root(nativegroups.Ref{Kind: "CompositePodGroup", Namespace: "ns", Name: "a"})
+	if gang := forest.Gang(root, topologies); gang != nil || len(forest.Roots()) > 0 {
+		t.Errorf("there is %v", gang)
+	}
+}
+
+func TestLongNamesAreToldApart(t *testing.T) {
+	forest := &nativegroups.Forest{}
+	forest.Set(group(t, "CompositePodGroup", "v1alpha3", "metadata: {name: serve}, spec: {}"))
+	long := strings.Repeat("x", 100)
+	for _, name := range []string{long + "1", long + "2"} {
+		forest.Set(group(t, "PodGroup", "v1beta1", "metadata: {name: "+name+"}, spec: {"+above+"}"))
+	}
+	subs := forest.Gang(forest.Roots()[0], topologies).Spec.SubGroups
+	if len(subs[0].Name) != 63 || subs[0].Name == subs[1].Name ||
+		forest.Join(member(long + "1")).Labels[kai.LabelSubGroupName] != subs[0].Name {
+		t.Errorf("groups %q and %q", subs[0].Name, subs[1].Name)
+	}
+}
+
+func TestTheTopologyOfAKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		annotations, key, want string
+	}{
+		"that of the only one with the level": {"", "rack", "net rack "},
+		"none of several":                     {"", "host", " host "},
+		"none":                                {"", "nothing", " nothing "},
+		"the one that is named":               {"kai.scheduler/topology: other", "host", "other host "},
+		"of a preferred level alone":          {"kai.scheduler/topology-preferred-placement: rack", "", "net  rack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys := ""
+			if c.key != "" {
+				keys = "schedulingConstraints: {topology: [{key: " + c.key + "}]}"
+			}
+			forest := &nativegroups.Forest{}
+			forest.Set(group(t, "PodGroup", "v1alpha2",
+				"metadata: {name: g, annotations: {"+c.annotations+"}}, spec: {"+keys+"}"))
+			got := forest.Gang(forest.Roots()[0], topologies).Spec.TopologyConstraint
+			if said := got.Topology + " " + got.RequiredTopologyLevel + " " + got.PreferredTopologyLevel; said != c.want {
+				t.Errorf("got %q, want %q", said, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatTheStatusSaysIsReadBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		version, kind, present string
+		desired                metav1.Condition
+		want, read             string
+	}{
+		"placed": {"v1alpha2", "PodGroup", "", metav1.Condition{Status: "True", Reason: "Placed", Message: "m"},
+			"PodGroupScheduled True Scheduled m 2", "True Placed m 2"},
+		"refused": {"v1beta1", "PodGroup", "", metav1.Condition{Status: "False", Reason: "Infeasible", Message: "a: b"},
+			"PodGroupInitiallyScheduled False Unschedulable Infeasible: a: b 2", "False Infeasible a: b 2"},
+		"a tree": {"v1alpha3", "CompositePodGroup", "", metav1.Condition{Status: "True", Reason: "Placed"},
+			"CompositePodGroupInitiallyScheduled True Scheduled  2", "True Placed  2"},
+		"not tried yet": {"v1alpha2", "PodGroup", "",
+			metav1.Condition{Status: "False", Reason: "Incomplete", Message: "m"}, "", ""},
+		"tried, and waiting again": {"v1alpha2", "PodGroup", "{type: PodGroupScheduled, status: 'False'}",
+			metav1.Condition{Status: "False", Reason: "Waiting", Message: "m"},
+			"PodGroupScheduled False Unschedulable Waiting: m 2", "False Waiting m 2"},
+		"lost": {"v1beta1", "PodGroup", "{type: PodGroupInitiallyScheduled, status: 'True'}",
+			metav1.Condition{Status: "False", Reason: "BelowMinimum", Message: "m"}, "", ""},
+		"said by another scheduler": {"v1alpha2", "PodGroup",
+			"{type: PodGroupScheduled, status: 'False', reason: Unschedulable, message: 0/3 nodes}",
+			metav1.Condition{Status: "True", Reason: "Placed"}, "PodGroupScheduled True Scheduled  2", "True Placed  2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := func(conditions string) *nativegroups.Group {
+				return group(t, c.kind, c.version, "metadata: {name: g}, status: {conditions: ["+conditions+"]}")
+			}
+			c.desired.Type, c.desired.ObservedGeneration = scheduling.ConditionScheduled, 2
+			written := with(c.present).Condition(c.desired)
+			if (written == nil) != (c.want == "") {
+				t.Fatalf("written is %v", written)
+			}
+			if written == nil {
+				return
+			}
+			if got := written.Type + " " + said(*written); got != c.want {
+				t.Errorf("written is %q, want %q", got, c.want)
+			}
+			text, err := yaml.Marshal(written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			json, err := yaml.YAMLToJSON(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forest, again := &nativegroups.Forest{}, with(string(json))
+			forest.Set(again)
+			if got := said(forest.Gang(again.Ref(), topologies).Status.Conditions[0]); got != c.read {
+				t.Errorf("read is %q, want %q", got, c.read)
+			}
+			if more := again.Condition(c.desired); more != nil {
+				t.Errorf("it is written once more: %v", more)
+			}
+		})
+	}
+}
+
+func said(condition metav1.Condition) string {
+	return strings.Join([]string{string(condition.Status), condition.Reason, condition.Message,
+		string(rune('0' + condition.ObservedGeneration))}, " ")
+}
