@@ -217,7 +217,7 @@ func (s *streamed) decide(asked *gang.Gang) *solve.Answer {
 		s.Fatal(err)
 	}
 	answer, err := solve.Solve(s.Context(), solve.Request{
-		Gang: asked, Topologies: map[string]*kai.Topology{"zoned": zoneTopology}, View: s.view, Nodes: nodes, Terse: true,
+		Gang: asked, Topologies: map[string]*kai.Topology{"zoned": zoneTopology}, View: s.view, Nodes: nodes,
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -315,4 +315,36 @@ func TestAStreamOfGangsByZones(t *testing.T) {
 			t.Logf("%d gangs placed, %d refused", placed, refused)
 		})
 	}
+}
+
+// Both are looked at in one go, and neither hides what the other has changed.
+func TestANodeAndItsObjectChangeTogether(t *testing.T) {
+	s := newStream(t, 0)
+	name := slices.Sorted(maps.Keys(s.kubelets))[0]
+	report := func(gpus ...int64) {
+		made := &zones.Node{Name: name, Policy: zones.SingleNUMA}
+		for i, count := range gpus {
+			made.Zones = append(made.Zones, zones.Zone{
+				Name: fmt.Sprint("node-", i), Allocatable: packing.Resources{"nvidia.com/gpu": count},
+			})
+		}
+		s.catalogue.Set(made)
+	}
+	report(8, 0)
+	asking := s.gang("five", asked{pods: 1, gpus: 5, oneZone: true})
+	if answer := s.decide(asking); answer.Verdict != scheduling.ReasonPlaced {
+		t.Fatalf("five of eight devices: %s", answer.Message)
+	}
+	other := pod("other", func(pod *corev1.Pod) { pod.Spec.NodeName = name })
+	if err := s.offline.Change(kubeframework.Change{Stand: []*corev1.Pod{other}}); err != nil {
+		t.Fatal(err)
+	}
+	report(4, 4)
+	answer := s.decide(asking)
+	for _, e := range answer.Explanations {
+		if slices.Contains(e.Excluded, packing.Exclusion{Reason: "NUMA zones too small", Nodes: 1}) {
+			return
+		}
+	}
+	t.Errorf("no zone is large enough, and the answer is %s: %+v", answer.Verdict, answer.Explanations)
 }

@@ -69,7 +69,8 @@ func (v *View) renew() {
 	v.byHost = map[string]sets.Set[string]{}
 	v.repelling, v.evicting = repelling{}, sets.New[string]()
 	v.grown = topologies{}
-	v.zoned.usage, v.zoned.nodes = map[string]*zones.Usage{}, map[string]*zones.Node{}
+	v.zoned.usage = map[string]*zones.Usage{}
+	v.zoned.nodes, v.zoned.judged = map[string]*zones.Node{}, map[string]*zones.Node{}
 	v.zoned.demands = map[string]*asked{}
 	if v.moments.now == 0 {
 		v.moments = newMoments()

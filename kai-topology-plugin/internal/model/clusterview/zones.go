@@ -21,8 +21,8 @@ type zoned struct {
 	seen int
 	// usage is what is free in the zones of each node that enforces, by its name. It is complete while there are demands.
 	usage map[string]*zones.Usage
-	// nodes are what the usage was counted by.
-	nodes map[string]*zones.Node
+	// nodes are what the usage was counted by, and judged what filters may have judged nodes by.
+	nodes, judged map[string]*zones.Node
 	// demands are the recent demands, by the name of their resource; decision counts the decisions that named any.
 	demands  map[string]*asked
 	decision int
@@ -155,14 +155,15 @@ func (v *View) followZones() {
 		if known == nil {
 			continue
 		}
-		node, usage := v.zoned.nodes[name], v.zoned.usage[name]
+		now, usage := v.zoned.catalogue.Node(name), v.zoned.usage[name]
+		counted := v.zoned.nodes[name] == now // The node itself has changed, too, and was looked at first.
 		v.lookAtZones(known)
-		same := node.SameRule(v.zoned.catalogue.Node(name))
-		if !same {
+		same := v.zoned.judged[name].SameRule(now)
+		if v.zoned.judged[name] = now; !same {
 			// What filters say of the node may be something else now.
 			v.cluster.SetNode(packing.Node{Name: name, Labels: known.offer.labels, Allocatable: known.offer.allocatable})
 		}
-		if !same || v.zoned.usage[name].FreerThan(usage) {
+		if !same || counted || v.zoned.usage[name].FreerThan(usage) {
 			v.moments.now++
 			v.moments.better = v.moments.now
 		}
@@ -172,6 +173,7 @@ func (v *View) followZones() {
 // dropZones forgets a node.
 func (v *View) dropZones(name string) {
 	v.zoned.drop(name)
+	delete(v.zoned.judged, name)
 	v.cluster.Release(zonesOf(name))
 }
 
