@@ -225,9 +225,9 @@ func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 		switch {
 		case total(s.bound) == 0:
 			report.Waiting++
-			if whose := keptFor.FindStringSubmatch(message); whose != nil {
+			if kept := keptFor.FindStringSubmatch(message); kept != nil {
 				report.Kept++
-				report.Violations = append(report.Violations, keptInVain(s, whose[1], standings)...)
+				report.Violations = append(report.Violations, keptInVain(s, kept[1], standings)...)
 			}
 		case s.whole():
 			report.Standing++
@@ -258,14 +258,14 @@ func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 var keptFor = regexp.MustCompile(`is reserved for gang [^/ ]+/([^ ,]+),`)
 
 // keptInVain reports a gang that waits for the sake of another one which does not wait itself.
-func keptInVain(s standing, whose string, all []standing) []string {
+func keptInVain(s standing, waiting string, all []standing) []string {
 	for _, other := range all {
-		if other.group.Name == whose && total(other.bound) == 0 {
+		if other.group.Name == waiting && total(other.bound) == 0 {
 			return nil
 		}
 	}
 	return []string{fmt.Sprintf("gang %s waits for room that is kept for gang %s, which does not wait",
-		s.group.Name, whose)}
+		s.group.Name, waiting)}
 }
 
 // outside are the constraints of a placed gang that do not hold.

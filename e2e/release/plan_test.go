@@ -94,7 +94,7 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 			nextGrouper(
 				edit{"podgrouper/go.mod": small["podgrouper/go.mod"] +
 					"\nreplace example.com/a => example.com/b v1.0.0\n"}),
-			"it replaces example.com/a, and whoever requires this module does not see that"},
+			"it replaces example.com/a, which users of this module do not see"},
 		"a version below the last": {
 			edit{"shared/CHANGELOG/v0.0.9.md": changelog("shared", "v0.0.9"), frozenAt("v0.0.9"): gang},
 			"shared/CHANGELOG/v0.0.9.md: v0.1.0 is tagged already: versions only grow",

@@ -93,7 +93,7 @@ func checkStrangers(release Release, trains []Train) []Refusal {
 		if !isTrain(replace.Old.Path) {
 			refusals = append(refusals,
 				refuse(
-					goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant",
+					goMod, "it replaces %s, which users of this module do not see: require what is meant",
 					replace.Old.Path))
 		}
 	}

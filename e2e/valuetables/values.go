@@ -79,7 +79,7 @@ func rowsOfValue(name string, key, value *yaml.Node, of schema) ([]Row, error) {
 		said = of.Description
 	}
 	if said == "" {
-		return nil, fmt.Errorf("values.yaml:%d: nobody says what %s means: write a comment above it", key.Line, name)
+		return nil, fmt.Errorf("values.yaml:%d: %s has no description: write a comment above it", key.Line, name)
 	}
 	var plain any
 	if err := value.Decode(&plain); err != nil {

@@ -58,7 +58,7 @@ func TestRows(t *testing.T) {
 func TestWhatNobodyExplainsIsAnError(t *testing.T) {
 	_, err := valuetables.Rows([]byte("a: 1\nb:\n  c: 2\n  d: 3\n"),
 		[]byte(`{"properties": {"a": {"type": "integer"}, "b": {"properties": {"c": {"description": "C."}}}}}`))
-	for _, says := range []string{"values.yaml:1: nobody says what a means",
+	for _, says := range []string{"values.yaml:1: a has no description",
 		"values.yaml:4: b.d is not in values.schema.json"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want an error that says %q, got: %v", says, err)

@@ -35,8 +35,8 @@ func CommandFor(connect func() (*rest.Config, error)) *cobra.Command {
 		Use:   "support-bundle",
 		Short: "Dump what decides where pods go, for others to decide it again",
 		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, the names and
-conditions of the workloads above them, and what events say of gangs, so that somebody without the cluster can repeat
-the scheduler's decisions:
+conditions of the workloads above them, and what events say of gangs, to repeat the scheduler's decisions without the
+cluster:
 
   kai-topology-plugin place -f bundle.yaml -o tree
   kubectl packtree explain NAME -n NAMESPACE -f bundle.yaml

@@ -50,7 +50,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{/*
-Who provides the certificate, as the program knows it: auto for itself, manual for somebody else.
+How the certificate is provided: auto by the program itself, manual from outside.
 */}}
 {{- define "dynamo-operator.certProvider" -}}
 {{- ternary "auto" "manual" (eq .Values.webhook.certMode "auto") -}}
@@ -116,7 +116,7 @@ at uninstall, and with them every object of the kind, hence the policy, unless c
 {{- end -}}
 
 {{/*
-Not empty where a CRD exists that another release, or nobody's, has brought: that one is left as it is. Call it with a dict of `context`
+Not empty where a CRD exists that another release or a user has created: that one is left as it is. Call it with a dict of `context`
 (the root) and `name`. Without a cluster, as with helm template, there is none.
 */}}
 {{- define "dynamo-operator.foreign" -}}
@@ -129,7 +129,7 @@ Not empty where a CRD exists that another release, or nobody's, has brought: tha
 {{- end -}}
 
 {{/*
-Arguments that no other operator has: where the infrastructure is whose addresses pods get.
+Arguments that no other operator has: the addresses of infrastructure for the pods.
 */}}
 {{- define "dynamo-operator.arguments" -}}
 {{- with .Values.infrastructure.natsAddress }}

@@ -53,7 +53,7 @@ An image reference: the chart's appVersion unless a tag or a digest is given. Ca
 {{- end -}}
 
 {{/*
-Who provides the certificate, as the program knows it: auto for itself, manual for somebody else.
+How the certificate is provided: auto by the program itself, manual from outside.
 */}}
 {{- define "grove-operator.certProvider" -}}
 {{- ternary "auto" "manual" (eq .Values.webhook.certMode "auto") -}}

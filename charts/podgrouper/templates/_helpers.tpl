@@ -50,7 +50,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{/*
-Who provides the certificate, as the program knows it: auto for itself, manual for somebody else.
+How the certificate is provided: auto by the program itself, manual from outside.
 */}}
 {{- define "podgrouper.certProvider" -}}
 {{- ternary "auto" "manual" (eq .Values.webhook.certMode "auto") -}}

@@ -142,7 +142,7 @@ func validatePreference(c constraint, order domains.Order) field.ErrorList {
 }
 
 // validateHierarchy refuses a constraint of a component if the deployment, or its group, asks for something narrower.
-func validateHierarchy(whose string, whole, part constraint, order domains.Order) field.ErrorList {
+func validateHierarchy(holder string, whole, part constraint, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, pair := range []struct {
 		field, of    string
@@ -154,7 +154,7 @@ func validateHierarchy(whose string, whole, part constraint, order domains.Order
 	} {
 		if order.Broader(string(pair.below), string(pair.above)) {
 			errs = append(errs, field.Invalid(part.path.Child(pair.field), pair.below,
-				fmt.Sprintf("broader than %s %s %q: choose %s", whose, pair.of, pair.above,
+				fmt.Sprintf("broader than %s %s %q: choose %s", holder, pair.of, pair.above,
 					oneOf(order.Within(string(pair.above))))))
 			break
 		}

@@ -34,7 +34,7 @@ func main() {
 func run(arguments []string) error {
 	flags := flag.NewFlagSet("images", flag.ContinueOnError)
 	into := flags.String("o", ".", "directory that receives an archive <program>.tar for each")
-	user := flags.String("user", "", "who runs the programs, root unless given")
+	user := flags.String("user", "", "the user that runs the programs, root unless given")
 	links := flags.String("links", "", "more paths of the program in the image, separated by commas")
 	if err := flags.Parse(arguments); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 func main() { os.Exit(render.ExecuteUntilStopped(newCommand())) }
 
-const explanation = `Brings up a dev cluster whose nodes KWOK simulates, and has the unmodified kube-scheduler and
+const explanation = `Brings up a dev cluster with nodes that KWOK simulates, and has the unmodified kube-scheduler and
 ours take turns on it under the same conditions. Everything runs on this machine and shares its processors: etcd, the
 API server and the scheduler that is measured. KWOK rests meanwhile: how many of its writes fall into the time of a
 scheduler would depend on how it binds.

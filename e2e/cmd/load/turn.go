@@ -88,7 +88,7 @@ func (b *bench) measure(ctx context.Context, by scheduler, w workload, name stri
 		return err
 	}
 	if lease.Spec.AcquireTime == nil {
-		return errors.New("nobody holds the lease")
+		return errors.New("the lease has no holder")
 	}
 	for figure, value := range map[string]float64{
 		podsPerSecond:           float64(w.pods) / last.Sub(lease.Spec.AcquireTime.Time).Seconds(),

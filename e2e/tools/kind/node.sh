@@ -16,7 +16,7 @@ bin=$root/bin/tools
 kubernetes=$(sed -n 's/^\tk8s.io\/kubernetes \(v[^ ]*\).*/\1/p' "$here/../go.mod")
 debs=systemd,systemd-sysv,dbus,conntrack,iptables,nftables,iproute2,ethtool,kmod,libseccomp2,mount,pigz,e2fsprogs,ca-certificates,curl,jq,procps,runc
 debs+=,socat,hostname,busybox-static
-# The newest Debian whose systemd knows cgroup v1.
+# The newest Debian with a systemd that knows cgroup v1.
 debian=bookworm
 # Pods of the node's own, which kubeadm writes, are of these programs.
 pods="etcd kube-apiserver kube-controller-manager kube-scheduler coredns"

@@ -49,14 +49,14 @@ func doubts(place place, clusterTopology *topology.Topology) []string {
 	if required == grovev1alpha1.TopologyDomainNuma {
 		reasons = zoneDoubts(place)
 	}
-	if nobody := nobodyIn(required, clusterTopology); nobody != "" {
-		reasons = append(reasons, nobody+": the pods wait until one does")
+	if lack := emptyLevel(required, clusterTopology); lack != "" {
+		reasons = append(reasons, lack+": the pods wait until one does")
 	}
 	return reasons
 }
 
-// nobodyIn says that a level has no nodes; empty if it has some, or if the nodes were not counted yet.
-func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Topology) string {
+// emptyLevel says that a level has no nodes; empty if it has some, or if the nodes were not counted yet.
+func emptyLevel(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Topology) string {
 	if clusterTopology.Status.ObservedGeneration != clusterTopology.Generation {
 		return ""
 	}

@@ -102,16 +102,16 @@ func (c cluster) lets(
 	lets []string, server *corev1.Pod, namespace, side string, peers []networkingv1.NetworkPolicyPeer,
 	ports []networkingv1.NetworkPolicyPort,
 ) ([]string, error) {
-	who := []string{""}
+	from := []string{""}
 	if len(peers) > 0 {
-		who = nil
+		from = nil
 		for _, peer := range peers {
 			found, err := c.addresses(namespace, peer)
 			if err != nil {
 				return nil, err
 			}
 			for _, address := range found {
-				who = append(who, fmt.Sprintf("ip %s %s ", side, address))
+				from = append(from, fmt.Sprintf("ip %s %s ", side, address))
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (c cluster) lets(
 			through = append(through, words...)
 		}
 	}
-	for _, one := range who {
+	for _, one := range from {
 		for _, port := range through {
 			lets = append(lets, one+port)
 		}
