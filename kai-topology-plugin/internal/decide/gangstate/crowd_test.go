@@ -170,7 +170,7 @@ func TestAPodThatLeavesTooLittleWakesAGangThatItConcerns(t *testing.T) {
 			state := known(1, asks)
 			state.Ask(mine, version(1), asks.UID)
 			state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
-				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Least: packing.Resources{"cpu": 1}}, state.Now())
+				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Least: []solve.Amount{{Resource: "cpu", Amount: 1}}}, state.Now())
 			c.concern(state)
 			if wakes := state.podHelps(asks, c.gone, none); wakes != c.wakes {
 				t.Errorf("wakes: %v", wakes)

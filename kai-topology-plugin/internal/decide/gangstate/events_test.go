@@ -34,10 +34,10 @@ func (s *State) moveSeats(key gang.Key) ([]Placement, time.Time) {
 
 func (s *State) nodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool {
 	key, _ := gang.KeyOf(waiting)
-	return s.NodeHelps(key, waiting, before, after)
+	return s.Waiting(key, waiting).NodeHelps(before, after)
 }
 
 func (s *State) podHelps(waiting, changed *corev1.Pod, free func(node string) packing.Resources) bool {
 	key, _ := gang.KeyOf(waiting)
-	return s.PodHelps(key, waiting, changed, free)
+	return s.Waiting(key, waiting).PodHelps(changed, free)
 }

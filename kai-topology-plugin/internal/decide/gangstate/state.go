@@ -68,6 +68,8 @@ type State struct {
 // record is what is known of one gang.
 type record struct {
 	key gang.Key
+	// forgotten is set once the gang has another record, or none.
+	forgotten bool
 	// members are its pods as the API server shows them, and gated those that PreEnqueue holds.
 	members *gang.Members
 	gated   map[types.UID]*corev1.Pod
@@ -208,6 +210,7 @@ func (s *State) tidy(r *record) {
 	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
 	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && len(r.done) == 0 {
 		delete(s.gangs, r.key)
+		r.forgotten = true
 	}
 }
 

@@ -21,8 +21,7 @@ type View struct {
 	AskedBy types.UID
 
 	version Version
-	// holds is set if Last gave no pod a node and is true still, places if it gave nodes.
-	holds, places bool
+	holds   bool
 }
 
 // View returns what is known of a gang. The queue asks for it with every comparison of pods.
@@ -37,24 +36,12 @@ func (s *State) View(key gang.Key) View {
 	if r.last == nil {
 		return view
 	}
-	view.Last, view.version = r.last.given, r.last.version
-	view.holds, view.places = r.holds(r.last.version), r.last.places
+	view.Last, view.version, view.holds = r.last.given, r.last.version, r.holds(r.last.version)
 	if r.last.asked != nil {
 		view.AskedBy = r.last.asked.UID
 	}
 	return view
 }
-
-// Asks reports whether a pod that waits is to try again when something happens that could help: of a gang that has no
-// place only the pod does which the last answer was found for. If there is a place now, the others are called; so that
-// a gang of a thousand pods that waits is one pod that wakes up.
-func (v View) Asks(waiting types.UID) bool {
-	return v.Last == nil || v.places || v.AskedBy == "" || v.AskedBy == waiting
-}
-
-// LooksAtPods reports whether a gang may get another answer because of pods that come or change: the last one rests on
-// more than nodes and what is used of them.
-func (v View) LooksAtPods() bool { return v.Last == nil || !v.Last.Basis.Lasts() }
 
 // Current returns the last answer if it is one for this version of the gang and gave no pod a node.
 func (v View) Current(version Version) *solve.Answer {

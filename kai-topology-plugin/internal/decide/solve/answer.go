@@ -2,6 +2,7 @@ package solve
 
 import (
 	"context"
+	"slices"
 
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -45,18 +46,19 @@ type Answer struct {
 	Basis clusterview.Basis
 	// Least is the least of each resource that a pod of a gang without a place asks for; nil if the answer rests on
 	// more than what nodes have.
-	Least packing.Resources
+	Least []Amount
+}
+
+// Amount is how much of a resource a pod asks for.
+type Amount struct {
+	Resource string
+	Amount   int64
 }
 
 // Helps reports whether a gang that has no place may have one now that a pod has left a node, or asks for less, and so
 // much is free there.
 func (a *Answer) Helps(free packing.Resources) bool {
-	for resource, amount := range a.Least {
-		if amount > 0 && amount > free[resource] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Least, func(least Amount) bool { return least.Amount > free[least.Resource] })
 }
 
 // Group is where one group of a gang stands.

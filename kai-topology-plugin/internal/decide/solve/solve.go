@@ -24,7 +24,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/packing"
 )
 
 // Solve answers a request. It prefers places with room for as many as possible of the gang's expected pods, and nodes
@@ -46,9 +45,9 @@ func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
 	return answer, err
 }
 
-// leastOf returns the least of each resource that a pending pod of a gang asks for; nil if the answer rests on more
+// leastOf returns the least of each resource that every pending pod of a gang asks for; nil if the answer rests on more
 // than what nodes have. A node that has less takes no pod of the gang.
-func leastOf(g *gang.Gang, answer *Answer) (least packing.Resources) {
+func leastOf(g *gang.Gang, answer *Answer) (least []Amount) {
 	if !answer.Basis.Lasts() || g.Shared != nil || g.LooksAtOthers() {
 		return nil
 	}
@@ -60,14 +59,16 @@ func leastOf(g *gang.Gang, answer *Answer) (least packing.Resources) {
 		if err != nil {
 			return nil
 		}
-		if least == nil {
-			least = maps.Clone(requests)
+		if i == 0 {
+			for _, resource := range slices.Sorted(maps.Keys(requests)) {
+				least = append(least, Amount{resource, requests[resource]})
+			}
 		}
-		for resource := range least {
-			least[resource] = min(least[resource], requests[resource])
+		for at := range least {
+			least[at].Amount = min(least[at].Amount, requests[least[at].Resource])
 		}
 	}
-	return least
+	return slices.DeleteFunc(least, func(one Amount) bool { return one.Amount <= 0 })
 }
 
 // keeping decides a gang as a whole, and keeps it from room that is reserved for overdue gangs.

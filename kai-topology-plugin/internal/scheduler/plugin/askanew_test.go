@@ -76,7 +76,7 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bench, a, b := refusedGang(t, 1)
 			bench.plugin.effects.do(bench.plugin.gangs.PodChanged(nil, change(a.DeepCopy(), b.DeepCopy()), time.Now()))
-			known := !bench.plugin.gangs.View(keyOf(b)).Asks(b.UID)
+			known := !bench.waiting(b).Asks()
 			if known || !bench.activator.called("a") || bench.activator.called("b") == strings.Contains(name, "sibling") {
 				t.Errorf("somebody is to ask: %v; called: %v", known, bench.activator.pods)
 			}
@@ -98,7 +98,7 @@ func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *tes
 	if bench.plugin.gangs.View(waitingGang).Current(asked.version) != nil || !reply.Decide {
 		t.Error("the answer is given again")
 	}
-	if !bench.plugin.gangs.View(keyOf(a)).Asks(a.UID) || bench.plugin.gangs.View(keyOf(b)).Asks(b.UID) {
+	if !bench.waiting(a).Asks() || bench.waiting(b).Asks() {
 		t.Error("who asks for the gang is forgotten")
 	}
 	observed, err := bench.plugin.observe(waitingGang)
@@ -154,8 +154,8 @@ func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
 
 func TestTheStatusOfAGangIsWrittenForOneProfile(t *testing.T) {
 	all := &profiles{}
-	all.add("second", nil)
-	all.add("first", nil)
+	all.add("second", own{})
+	all.add("first", own{})
 	of := func(schedulers ...string) (pods []*corev1.Pod) {
 		for _, name := range schedulers {
 			pods = append(pods, &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: name}})

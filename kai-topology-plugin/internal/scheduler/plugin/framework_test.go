@@ -80,20 +80,20 @@ func (a *activator) called(name string) bool {
 	return a.pods[name]
 }
 
-func newBench(t *testing.T, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+func newBench(t testing.TB, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
 	t.Helper()
 	return benchOf(t, true, nodes, pods, objects...)
 }
 
 // benchOf makes a bench with our plugin, or without it.
-func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+func benchOf(t testing.TB, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
 	t.Helper()
 	return configured(t, ours, func(*config.NodeResourcesFitArgs) {}, nodes, pods, objects...)
 }
 
 // benchWith makes a bench with our plugin, and with another way to look at resources.
 func benchWith(
-	t *testing.T, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod,
+	t testing.TB, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod,
 	objects ...kruntime.Object,
 ) *bench {
 	t.Helper()
@@ -101,7 +101,7 @@ func benchWith(
 }
 
 func configured(
-	t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod,
+	t testing.TB, ours bool, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod,
 	objects ...kruntime.Object,
 ) *bench {
 	t.Helper()
@@ -179,7 +179,7 @@ func configured(
 }
 
 // setNodes has the API server show these nodes. The snapshot stays as it was.
-func (b *bench) setNodes(t *testing.T, nodes []*corev1.Node) {
+func (b *bench) setNodes(t testing.TB, nodes []*corev1.Node) {
 	t.Helper()
 	shown := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for _, node := range nodes {
@@ -191,7 +191,7 @@ func (b *bench) setNodes(t *testing.T, nodes []*corev1.Node) {
 }
 
 // schedule takes a pod through one scheduling cycle as far as it goes, and returns its node.
-func (b *bench) schedule(t *testing.T, pod *corev1.Pod) (node string, status *fwk.Status) {
+func (b *bench) schedule(t testing.TB, pod *corev1.Pod) (node string, status *fwk.Status) {
 	t.Helper()
 	state := framework.NewCycleState()
 	nodes, status := b.feasible(t, state, pod)
@@ -216,7 +216,7 @@ func (b *bench) schedule(t *testing.T, pod *corev1.Pod) (node string, status *fw
 }
 
 // feasible returns the nodes that the filters accept.
-func (b *bench) feasible(t *testing.T, state fwk.CycleState, pod *corev1.Pod) ([]string, *fwk.Status) {
+func (b *bench) feasible(t testing.TB, state fwk.CycleState, pod *corev1.Pod) ([]string, *fwk.Status) {
 	t.Helper()
 	narrowed, status, _ := b.RunPreFilterPlugins(t.Context(), state, pod)
 	if !status.IsSuccess() {
@@ -270,6 +270,10 @@ func (b *bench) read(t *testing.T, key gang.Key, pod *corev1.Pod) *request {
 		asked.Pending[i] = asked.Pending[i].DeepCopy()
 	}
 	return asked
+}
+
+func (b *bench) waiting(pod *corev1.Pod) *gangstate.Waiting {
+	return b.plugin.gangs.Waiting(keyOf(pod), pod)
 }
 
 // stopTheClock has the time of the plugin stand still.

@@ -20,7 +20,7 @@ func (p *Plugin) EventsToRegister(context.Context) (registered []fwk.ClusterEven
 	for _, hint := range p.hints.all() {
 		ask := func(_ klog.Logger, pod *corev1.Pod, before, after any) (fwk.QueueingHint, error) {
 			pod = p.hints.grouped(pod)
-			if helps, err := hint.helps(keyOf(pod), pod, before, after); helps || err != nil {
+			if helps, err := hint.helps(p.gangs.Waiting(keyOf(pod), pod), before, after); helps || err != nil {
 				return fwk.Queue, err
 			}
 			return fwk.QueueSkip, nil
@@ -30,13 +30,13 @@ func (p *Plugin) EventsToRegister(context.Context) (registered []fwk.ClusterEven
 	return registered, nil
 }
 
-// hint says whether an event of some kind may help a pod that waits. The key of a pod without a gang has no name.
+// hint says whether an event of some kind may help a pod that waits.
 type hint struct {
 	event fwk.ClusterEvent
 	helps helps
 }
 
-type helps func(key gang.Key, waiting *corev1.Pod, before, after any) (bool, error)
+type helps func(waiting *gangstate.Waiting, before, after any) (bool, error)
 
 func hintOn(resource fwk.EventResource, changes fwk.ActionType, helps helps) hint {
 	return hint{fwk.ClusterEvent{Resource: resource, ActionType: changes}, helps}
@@ -51,7 +51,6 @@ func (h *queueingHints) all() []hint {
 // queueingHints say whether an event can help a pod that waits; of nodes and of room gangstate knows it.
 type queueingHints struct {
 	lister *ganglister.Lister
-	gangs  *gangstate.State
 	view   *clusterview.View
 	freed  freed
 }
@@ -71,18 +70,18 @@ func (h *queueingHints) grouped(waiting *corev1.Pod) *corev1.Pod {
 	return h.lister.Latest(waiting)
 }
 
-func (h *queueingHints) nodeHelps(key gang.Key, waiting *corev1.Pod, before, after any) (bool, error) {
+func (h *queueingHints) nodeHelps(waiting *gangstate.Waiting, before, after any) (bool, error) {
 	old, _ := before.(*corev1.Node)
 	node, _ := after.(*corev1.Node)
-	return h.gangs.NodeHelps(key, waiting, old, node), nil
+	return waiting.NodeHelps(old, node), nil
 }
 
-func (h *queueingHints) podHelps(key gang.Key, waiting *corev1.Pod, before, after any) (bool, error) {
+func (h *queueingHints) podHelps(waiting *gangstate.Waiting, before, after any) (bool, error) {
 	pod, ok := before.(*corev1.Pod)
 	if !ok {
 		pod, _ = after.(*corev1.Pod)
 	}
-	return h.gangs.PodHelps(key, waiting, pod, func(node string) packing.Resources {
+	return waiting.PodHelps(pod, func(node string) packing.Resources {
 		if h.freed.by != pod {
 			h.freed = freed{pod, h.lister.Free(node)}
 		}

@@ -52,12 +52,12 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 	promised.Status.NominatedNodeName = "n0"
 	pod := func(before any) func(*corev1.Pod) (bool, error) {
 		return func(waiting *corev1.Pod) (bool, error) {
-			return bench.plugin.hints.podHelps(keyOf(waiting), waiting, before, nil)
+			return bench.plugin.hints.podHelps(bench.waiting(waiting), before, nil)
 		}
 	}
 	node := func(before, after any) func(*corev1.Pod) (bool, error) {
 		return func(waiting *corev1.Pod) (bool, error) {
-			return bench.plugin.hints.nodeHelps(keyOf(waiting), waiting, before, after)
+			return bench.plugin.hints.nodeHelps(bench.waiting(waiting), before, after)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -107,7 +107,7 @@ func TestAPodThatLeavesWakesOnlyGangsThatFitThere(t *testing.T) {
 		gone := newPod("", "gone")
 		gone.Spec.NodeName = "n0"
 		for range 2 {
-			if helps, err := bench.plugin.hints.podHelps(keyOf(asker), asker, gone, nil); err != nil || helps != wakes {
+			if helps, err := bench.plugin.hints.podHelps(bench.waiting(asker), gone, nil); err != nil || helps != wakes {
 				t.Errorf("%s stays: %v, %v", stays, helps, err)
 			}
 		}

@@ -205,8 +205,8 @@ func newPluginAmong(
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
 		Zones: &all.zones.catalogue, Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
 	}
-	hints := &queueingHints{lister: lister, gangs: gangs, view: view}
-	all.add(filters.ProfileName(), hints.all())
+	hints := &queueingHints{lister: lister, view: view}
+	all.add(filters.ProfileName(), own{gangs, hints.all()})
 	plugin := &Plugin{
 		handle:   handle,
 		profiles: all,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/nativewatch"
@@ -28,9 +29,9 @@ type profiles struct {
 
 // agreement is what is the same to all profiles. It is not changed any more.
 type agreement struct {
-	// hints say which events may help a pod of a gang, by the name of each profile. Pods that name one of them are placed
-	// here; those of other schedulers are not waited for.
-	hints     map[string][]hint
+	// own is what each profile has of its own, by its name. Pods that name one of them are placed here; those of other
+	// schedulers are not waited for.
+	own       map[string]own
 	podGroups schedulinglisters.PodGroupLister
 	// shapes are those that the arguments of any profile name.
 	shapes []capacity.Shape
@@ -40,23 +41,29 @@ func (p *profiles) now() agreement {
 	if agreed := p.agreed.Load(); agreed != nil {
 		return *agreed
 	}
-	return agreement{hints: map[string][]hint{}}
+	return agreement{own: map[string]own{}}
 }
 
 // agree changes what profiles agree on, in a copy of it.
 func (p *profiles) agree(change func(*agreement)) {
 	next := p.now()
-	next.hints, next.shapes = maps.Clone(next.hints), slices.Clip(next.shapes)
+	next.own, next.shapes = maps.Clone(next.own), slices.Clip(next.shapes)
 	change(&next)
 	p.agreed.Store(&next)
 }
 
-func (p *profiles) add(name string, hints []hint) {
-	p.agree(func(agreed *agreement) { agreed.hints[name] = hints })
+// own is what a profile knows of gangs, and its hints on which events may help a pod of one.
+type own struct {
+	gangs *gangstate.State
+	hints []hint
+}
+
+func (p *profiles) add(name string, own own) {
+	p.agree(func(agreed *agreement) { agreed.own[name] = own })
 }
 
 func (p *profiles) have(scheduler string) bool {
-	_, have := p.now().hints[scheduler]
+	_, have := p.now().own[scheduler]
 	return have
 }
 
@@ -90,7 +97,7 @@ func (p *profiles) mark(pod *corev1.Pod) bool {
 // speaksFor reports whether it is for the profile of the given name to report on a gang: of those that its pods name it
 // is the first, or the first of all if they name none.
 func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
-	all, named := sets.KeySet(p.now().hints), sets.New[string]()
+	all, named := sets.KeySet(p.now().own), sets.New[string]()
 	for _, pod := range pods {
 		if all.Has(pod.Spec.SchedulerName) {
 			named.Insert(pod.Spec.SchedulerName)

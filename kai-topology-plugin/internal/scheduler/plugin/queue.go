@@ -9,6 +9,7 @@ import (
 	backend "k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 )
 
@@ -18,10 +19,17 @@ import (
 type gangQueue struct {
 	backend.SchedulingQueue
 	profiles *profiles
+	// met are the pods that wait, as they were met at the latest events, and events counts these. Both are used under
+	// the lock of the queue alone.
+	met    map[*corev1.Pod]met
+	events int
 }
 
+// remembered is for how many events pods are remembered that were met. Those that wait no more are forgotten then.
+const remembered = 64
+
 func (p *profiles) queue(of backend.SchedulingQueue) backend.SchedulingQueue {
-	return &gangQueue{of, p}
+	return &gangQueue{SchedulingQueue: of, profiles: p}
 }
 
 // MoveAllToActiveOrBackoffQueue has pods tried again that an event may help, of those that concerns accepts; nil is for
@@ -32,23 +40,59 @@ func (q *gangQueue) MoveAllToActiveOrBackoffQueue(
 	if event == framework.EventAssignedPodUpdate {
 		return // By such an update, as each of its status is, a pod on a node does nothing for others.
 	}
-	ours := q.profiles.hintsOn(event)
+	ours, begun := q.profiles.hintsOn(event), false
 	q.SchedulingQueue.MoveAllToActiveOrBackoffQueue(logger, event, before, after, func(pod *corev1.Pod) bool {
-		if key, member := gang.KeyOf(pod); member {
-			for _, profile := range ours {
-				if profile.name == pod.Spec.SchedulerName && !mayHelp(profile.hints, key, pod, before, after) {
-					return false
-				}
+		if !begun {
+			begun = true
+			q.begin()
+		}
+		known := q.meet(pod)
+		for _, profile := range ours {
+			if profile.name == known.profile && !mayHelp(profile.hints, known.waiting, before, after) {
+				return false
 			}
 		}
 		return concerns == nil || concerns(pod)
 	})
 }
 
+// met is a pod that waits, and the name of the profile that places it; empty if that is another scheduler, or the pod
+// is in no gang.
+type met struct {
+	profile string
+	waiting *gangstate.Waiting
+}
+
+// begin is for the first pod that is met at an event.
+func (q *gangQueue) begin() {
+	if q.events%remembered == 0 {
+		q.met = map[*corev1.Pod]met{}
+	}
+	q.events++
+}
+
+// meet returns what is known of a pod. To look for it anew costs far more: a pod, its gang and their names are in many
+// places of the memory.
+func (q *gangQueue) meet(pod *corev1.Pod) met {
+	known, again := q.met[pod]
+	if again {
+		return known
+	}
+	if key, member := gang.KeyOf(pod); member {
+		for name, own := range q.profiles.now().own {
+			if name == pod.Spec.SchedulerName {
+				known = met{name, own.gangs.Waiting(key, pod)}
+			}
+		}
+	}
+	q.met[pod] = known
+	return known
+}
+
 // mayHelp reports whether any hint says that an event may help a pod of a gang. It may if there is no hint.
-func mayHelp(hints []hint, key gang.Key, pod *corev1.Pod, before, after any) bool {
+func mayHelp(hints []hint, waiting *gangstate.Waiting, before, after any) bool {
 	for _, hint := range hints {
-		if helps, err := hint.helps(key, pod, before, after); helps || err != nil {
+		if helps, err := hint.helps(waiting, before, after); helps || err != nil {
 			return true
 		}
 	}
@@ -63,9 +107,9 @@ type profileHints struct {
 
 // hintsOn returns the hints on an event. It is a list, as it is gone through for each pod that waits.
 func (p *profiles) hintsOn(event fwk.ClusterEvent) (matching []profileHints) {
-	for name, hints := range p.now().hints {
+	for name, own := range p.now().own {
 		others := func(hint hint) bool { return !framework.MatchClusterEvents(hint.event, event) }
-		matching = append(matching, profileHints{name, slices.DeleteFunc(slices.Clone(hints), others)})
+		matching = append(matching, profileHints{name, slices.DeleteFunc(slices.Clone(own.hints), others)})
 	}
 	return matching
 }

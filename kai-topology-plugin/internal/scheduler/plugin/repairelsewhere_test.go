@@ -17,13 +17,13 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 	moved := podGroup("moved", 1)
 	moved.Status.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n0"}, Priority: 3, Until: ptr.To(metav1.NewTime(time.Unix(1, 0)))}}
 	moved.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionRepairPlanned, Reason: scheduling.ReasonMoving}}
-	ahead, own := moved.DeepCopy(), moved.DeepCopy()
-	ahead.Name, own.Name = "ahead", "own"
+	ahead, mine := moved.DeepCopy(), moved.DeepCopy()
+	ahead.Name, mine.Name = "ahead", "mine"
 	ahead.Status.Conditions[0].Reason = "MoveAhead"
 	theirs, alike := newPod("moved", "moved-0"), newPod("ahead", "ahead-0")
 	theirs.Spec.SchedulerName, alike.Spec.SchedulerName = "another", "another"
-	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("own", "own-0")}, moved, ahead, own)
-	bench.plugin.profiles.add("another", nil)
+	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("mine", "mine-0")}, moved, ahead, mine)
+	bench.plugin.profiles.add("another", own{})
 	found, err := bench.plugin.mender.seatsOfOtherMoves()
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v: seats of %d gangs, want those of the one that another profile moves", err, len(found))
@@ -34,8 +34,8 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 		priority int32
 		want     int
 	}{
-		"from gangs of the same priority": {gang.Key{Namespace: "default", Name: "own"}, 3, 1},
-		"not from one above":              {gang.Key{Namespace: "default", Name: "own"}, 4, 0},
+		"from gangs of the same priority": {gang.Key{Namespace: "default", Name: "mine"}, 3, 1},
+		"not from one above":              {gang.Key{Namespace: "default", Name: "mine"}, 4, 0},
 		"not from the gang itself":        {key, 3, 0},
 	} {
 		if got := found.beside(clusterview.Reserved{}, c.asking, c.priority); len(got["n0"]) != c.want {

@@ -5,7 +5,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
@@ -31,14 +31,14 @@ func (h *queueingHints) onRules() []hint {
 
 // helpsAny asks the pod that asks for its gang on behalf of all: each may have rules that the others have not.
 func (h *queueingHints) helpsAny(
-	key gang.Key, asker *corev1.Pod, helps func(waiting *corev1.Pod) (bool, error),
+	asker *gangstate.Waiting, helps func(waiting *corev1.Pod) (bool, error),
 ) (bool, error) {
-	if !h.gangs.View(key).Asks(asker.UID) {
+	if !asker.Asks() {
 		return false, nil
 	}
-	waiting := []*corev1.Pod{asker}
-	if key.Name != "" {
-		members, err := h.lister.Shown(key)
+	waiting := []*corev1.Pod{asker.Pod}
+	if asker.Gang.Name != "" {
+		members, err := h.lister.Shown(asker.Gang)
 		if err != nil {
 			return true, err
 		}
@@ -56,11 +56,11 @@ func (h *queueingHints) helpsAny(
 }
 
 // neighbourHelps is for a pod that has appeared on a node, or has other labels.
-func (h *queueingHints) neighbourHelps(key gang.Key, asker *corev1.Pod, before, after any) (bool, error) {
-	if !h.gangs.View(key).LooksAtPods() {
+func (h *queueingHints) neighbourHelps(asker *gangstate.Waiting, before, after any) (bool, error) {
+	if !asker.LooksAtPods() {
 		return false, nil
 	}
-	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
 		for _, object := range []any{before, after} {
 			pod, ok := object.(*corev1.Pod)
 			if !ok || pod.Spec.NodeName == "" {
@@ -75,16 +75,16 @@ func (h *queueingHints) neighbourHelps(key gang.Key, asker *corev1.Pod, before, 
 }
 
 // suppliesHelp is for anything that volumes or devices come from.
-func (h *queueingHints) suppliesHelp(key gang.Key, asker *corev1.Pod, _, _ any) (bool, error) {
-	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
+func (h *queueingHints) suppliesHelp(asker *gangstate.Waiting, _, _ any) (bool, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
 		return h.view.Resources().Supplied(waiting), nil
 	})
 }
 
 // deviceClassHelps is for a class of devices. It may provide a resource that no node has.
-func (h *queueingHints) deviceClassHelps(key gang.Key, asker *corev1.Pod, _, _ any) (bool, error) {
+func (h *queueingHints) deviceClassHelps(asker *gangstate.Waiting, _, _ any) (bool, error) {
 	resources := h.view.Resources()
-	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
 		_, unprovided := resources.ByDevices(waiting)
 		return resources.Supplied(waiting) || len(unprovided) > 0, nil
 	})
@@ -92,11 +92,11 @@ func (h *queueingHints) deviceClassHelps(key gang.Key, asker *corev1.Pod, _, _ a
 
 // deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time
 // that somebody begins to use them, which helps nobody else.
-func (h *queueingHints) deviceClaimHelps(key gang.Key, asker *corev1.Pod, before, after any) (bool, error) {
+func (h *queueingHints) deviceClaimHelps(asker *gangstate.Waiting, before, after any) (bool, error) {
 	old, _ := before.(*resourcev1.ResourceClaim)
 	claim, exists := after.(*resourcev1.ResourceClaim)
 	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
-	return h.helpsAny(key, asker, func(waiting *corev1.Pod) (bool, error) {
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
 		provided, _ := h.view.Resources().ByDevices(waiting)
 		claims := len(waiting.Spec.ResourceClaims) > 0 || len(provided) > 0
 		return claims && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil

@@ -56,7 +56,7 @@ func TestWhichNeighboursAndSuppliesWakeAGang(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for pod, want := range map[*corev1.Pod]bool{asker: test.want, sibling: false} {
-				if got, err := test.helps(keyOf(pod), pod, test.before, test.after); err != nil || got != want {
+				if got, err := test.helps(bench.waiting(pod), test.before, test.after); err != nil || got != want {
 					t.Errorf("pod %s: %v, want %v: %v", pod.Name, got, want, err)
 				}
 			}
