@@ -24,10 +24,12 @@ var update = flag.Bool("update", false, "write testdata/messages anew")
 // TestMessages compares the texts of a program for its users with a golden file, so that they can be read together.
 // Each line is a string of at least three words: of a condition, an event, a refusal, an error, a flag or a log.
 func TestMessages(t *testing.T) {
-	for _, module := range []string{"dynamo-operator", "grove-operator", "podgrouper"} {
-		t.Run(module, func(t *testing.T) {
+	for _, folder := range []string{
+		"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper", "shared/packing",
+	} {
+		t.Run(folder, func(t *testing.T) {
 			found := map[string]bool{}
-			root := filepath.Join("..", "..", module)
+			root := filepath.Join("..", "..", filepath.FromSlash(folder))
 			err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 				switch {
 				case err != nil:
@@ -56,7 +58,7 @@ func TestMessages(t *testing.T) {
 				}
 			}
 			got := strings.Join(slices.Sorted(maps.Keys(found)), "\n") + "\n"
-			golden := filepath.Join("testdata", "messages", module+".txt")
+			golden := filepath.Join("testdata", "messages", strings.ReplaceAll(folder, "/", "-")+".txt")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 					t.Fatal(err)

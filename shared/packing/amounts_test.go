@@ -71,7 +71,7 @@ func TestBadInputIsNamed(t *testing.T) {
 			packing.Placed, ""},
 		"a request beyond int32": {
 			grown, pods(shape(math.MaxInt32 + 2)), packing.Options{}, packing.Infeasible,
-			`group "g": 0 of 1 pods fit into the cluster, one asking for 2147483649 device, no node having more than 2147483648`,
+			`group "g": 0 of 1 pods fit into the cluster, a pod requests 2147483649 device, and no node has more than 2147483648 free`,
 		},
 		"more pods than are counted": {
 			grown, many, packing.Options{}, packing.Invalid, "the gang has 1048577 pending pods; at most 1048576 can be placed together",

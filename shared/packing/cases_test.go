@@ -235,7 +235,7 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 			root: packing.Group{Constraint: at("rack"), MinMember: 2, Running: []string{"z/a/0"},
 				Pending: []packing.Pods{{Shape: shape(1), Names: []string{"late"}}}},
 			verdict: packing.Infeasible,
-			message: `the gang needs one rack, and running pods tie it to z/a: 0 of 1 pods fit, one asking for 1 device, of which no node has any`,
+			message: `the gang needs one rack, and running pods tie it to z/a: 0 of 1 pods fit, a pod requests 1 device, and no node has any free`,
 		},
 		"members in two racks": {
 			site: site{"z/a": {4}, "z/b": {4}},
@@ -254,7 +254,7 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 		},
 		"no domain at all": {
 			site: site{"": {4}}, root: leaf("x", 1, shape(1), at("rack")), verdict: packing.Infeasible,
-			message: `group "x" needs one domain of level "rack", and no node stands in any; /0 has room but no label zone`,
+			message: `group "x" needs one domain of level "rack", and no node is in one; /0 has room but no label zone`,
 		},
 		"pods beyond the minimum": {
 			site: site{"z/a": {2}, "z/b": {1}},

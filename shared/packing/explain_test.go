@@ -58,7 +58,7 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 		},
 		"pods as a resource": {
 			site: site{"z/a": {4}}, root: leaf("", 1, deviceAndSlot("a"), packing.Constraint{}),
-			message: "the gang: 0 of 1 pods fit into the cluster, one asking for 1 pod slot, of which no node has any",
+			message: "the gang: 0 of 1 pods fit into the cluster, a pod requests 1 pod slot, and no node has any free",
 		},
 		"nodes that lack a label of the topology": {
 			site: site{"z/a": {2}, "z": {3, 3, 0, 3, 3}, "": {1}}, root: leaf("", 3, shape(1), at("rack")),
@@ -71,7 +71,7 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 		},
 		"no node with the label": {
 			site: site{"z": {9, 9}}, root: packing.Group{Constraint: at("rack"), Children: racks(2)},
-			message: `group "sub-0" needs one domain of level "rack", and no node stands in any` +
+			message: `group "sub-0" needs one domain of level "rack", and no node is in one` +
 				"; z/0, z/1 have room but no label rack",
 		},
 		"every node excluded": {
@@ -105,13 +105,13 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 			site: site{"z/a": {2, 0}}, root: leaf("", 1, packing.Shape{
 				Key: "w", Requests: packing.Resources{"device": 4, "example.com/widget": 1},
 			}, packing.Constraint{}),
-			message: "the gang: 0 of 1 pods fit into the cluster, one asking for 1 example.com/widget, of which no node has any",
+			message: "the gang: 0 of 1 pods fit into the cluster, a pod requests 1 example.com/widget, and no node has any free",
 		},
 		"devices that no node has, beside what is used up": {
 			site: site{"z/a": {0}}, root: leaf("", 1, packing.Shape{
 				Key: "w", Requests: packing.Resources{"device": 1, "example.com/widget": 1},
 			}, packing.Constraint{}),
-			message: "the gang: 0 of 1 pods fit into the cluster, one asking for 1 example.com/widget, of which no node has any",
+			message: "the gang: 0 of 1 pods fit into the cluster, a pod requests 1 example.com/widget, and no node has any free",
 		},
 		"a subgroup that it can do without, and that lacks pods": {
 			site: site{"z/a": {9}}, root: packing.Group{MinSubGroups: &one, Children: []packing.Group{
@@ -176,7 +176,7 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 			continue
 		}
 		if d.Verdict != packing.Unknown || !strings.HasPrefix(d.Message(),
-			"the search for a place gave up after 1 step; nothing proves") {
+			"the search for a placement stopped after 1 step; nothing proves") {
 			t.Errorf("got %s: %s", d.Verdict, d.Message())
 		}
 		return
@@ -199,7 +199,7 @@ func TestPodsBeyondTheMinimumThatTheSearchLeftSaySo(t *testing.T) {
 				t.Fatalf("seed %d: %d of %d pods are placed, optimal %v: %s", seed, len(hasty.Assignments), len(d.Assignments), hasty.Optimal, e.Sentence)
 			}
 		}
-		if strings.Contains(hasty.Message(), "beyond the minimum, and nothing proves that there is none") {
+		if strings.Contains(hasty.Message(), "beyond the minimum, and it is not proved that none exists") {
 			return
 		}
 	}
@@ -219,7 +219,7 @@ func TestPodsOfVeryManyKindsAreRefusedWithoutFilters(t *testing.T) {
 		"more pods than devices": {pods: 2001, want: packing.Infeasible,
 			says: `group "w" needs one rack, and the nearest is z/a: 2000 of 2001 pods fit, short of 1 device`},
 		"as many, if it were not for a filter": {pods: 2000, all: "z/a/7", want: packing.Unknown,
-			says: "the pods are of too many kinds to look at every node for each, and nothing proves that there is none"},
+			says: "the pods are of too many kinds to look at every node for each, and it is not proved that none exists"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := site{"z/a": slices.Repeat([]int64{1}, 2000)}.cluster(t)
@@ -336,7 +336,7 @@ func TestExplanationsNameTheGangsToJoin(t *testing.T) {
 		},
 		"that stand apart": {
 			root:    with(leaf("", 1, shape(1), packing.Constraint{}), base, elsewhere),
-			message: "the gang cannot stand with gang base in zone z1 and with gang stray in zone z2 at once",
+			message: "the gang cannot be with gang base in zone z1 and with gang stray in zone z2 at the same time",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -439,13 +439,13 @@ func TestExplanationsNameTheDomainsThatTearAGroup(t *testing.T) {
 	}{
 		"where pods run": {
 			beside: runsAnd("runs", 0, packing.Constraint{}, "z2/a/0"),
-			message: `group "follows": 2 pods beyond the minimum wait, since they cannot stand with its running pods in zone z2 and ` +
-				"with gang base in rack z1/a at once",
+			message: `group "follows": 2 pods beyond the minimum wait, since they cannot be with its running pods in zone z2 and ` +
+				"with gang base in rack z1/a at the same time",
 		},
 		"where pods are placed": {
 			beside: leaf("large", 3, shape(2), packing.Constraint{}),
-			message: `group "follows": 2 pods beyond the minimum wait, since they cannot stand with gang base in rack z1/a and in ` +
-				"zone z2 at once",
+			message: `group "follows": 2 pods beyond the minimum wait, since they cannot be with gang base in rack z1/a and in ` +
+				"zone z2 at the same time",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,12 +58,12 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 		},
 		"domains without room, of which one has a node that no pod may use": {
 			site: site{"z/a": {4, 0}, "z/b": {0, 0}}, root: leaf("", 2, barred, at("rack")),
-			message: "the gang needs one rack, and the nearest is z/b: 0 of 2 pods fit, one asking for 1 device, " +
-				"of which no node has any",
+			message: "the gang needs one rack, and the nearest is z/b: 0 of 2 pods fit, a pod requests 1 device, " +
+				"and no node has any free",
 		},
 		"pods that are too large for any node": {
 			site: site{"z/a": {4, 4}}, root: leaf("", 2, shape(5), packing.Constraint{}),
-			message: "the gang: 0 of 2 pods fit into the cluster, one asking for 5 device, no node having more than 4",
+			message: "the gang: 0 of 2 pods fit into the cluster, a pod requests 5 device, and no node has more than 4 free",
 		},
 		"a subgroup that fits nowhere": {
 			site: site{"z/a": {4}, "z/b": {4}}, root: packing.Group{Children: []packing.Group{
@@ -83,7 +83,7 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 		},
 		"pods that must join others in two places": {
 			site: site{"z/a": {4}, "y/a": {4}}, root: apart,
-			message: "the gang cannot stand with gang base in zone z and with gang stray in zone y at once",
+			message: "the gang cannot be with gang base in zone z and with gang stray in zone y at the same time",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -149,7 +149,7 @@ func TestRelationsAreNearOrPreferred(t *testing.T) {
 		},
 		"near nobody there is no place": {
 			racks, pods(1), rule(func(r *packing.Relation) { r.Near, r.PodsText, r.PerPod = []string{}, "gang b", false }), packing.Infeasible,
-			`group "x": 0 of 1 pods fit into the cluster, which has no node that they may use, with relation "r", near gang b by rack, which stands in none`, nil,
+			`group "x": 0 of 1 pods fit into the cluster, which has no node that they may use, with relation "r", near gang b by rack, which is in none`, nil,
 		},
 		"near others as far as there is room": {
 			racks, pods(5), rule(func(r *packing.Relation) { r.Near, r.PerPod, r.Preferred = []string{"a/r2/0"}, false, true }),

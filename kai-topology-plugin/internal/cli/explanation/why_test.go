@@ -113,7 +113,7 @@ func TestWhyAGangWaits(t *testing.T) {
 		},
 		"a pod is larger than any node": {
 			two + gangOf("minMember: 1") + member("", 5, "", ""), []string{
-				"Infeasible: the gang: 0 of 1 pods fit into the cluster, one asking for 5 nvidia.com/gpu, no node " +
+				"Infeasible: the gang: 0 of 1 pods fit into the cluster, a pod requests 5 nvidia.com/gpu, no node " +
 					"having more than 4",
 			},
 		},
@@ -177,7 +177,7 @@ func TestWhyAGangWaits(t *testing.T) {
 			blocks + gangOf("minMember: 1, topologyConstraint: {topology: w, requiredTopologyLevel: l/w}") +
 				member("", 1, "", "") +
 				oneLevel("w", "l/w"), []string{
-				`Infeasible: the gang needs one domain of level "l/w", and no node stands in any` +
+				`Infeasible: the gang needs one domain of level "l/w", and no node is in one` +
 					"; n1, n2 have room but no label l/w",
 			},
 		},
@@ -215,7 +215,7 @@ func TestWhyAGangWaits(t *testing.T) {
 		"a relation is of a gang that stands nowhere": {
 			two + spread(`"near":"router"`) + member("", 1, "", "", "", ""), []string{
 				"Infeasible: the gang: 0 of 3 pods fit into the cluster, which has no node that they may use, with " +
-					`relation "racks", near gang router by l/rack, which stands in none`,
+					`relation "racks", near gang router by l/rack, which is in none`,
 			},
 		},
 		"there is no node": {

@@ -41,7 +41,7 @@ func Command() *cobra.Command {
   what-if   decides manifests on the cluster as it is, or what becomes of gangs without some nodes
   view      shows all that on a page in the browser, live, or writes the page to a file
 
-support-bundle dumps the cluster for somebody else to ask the same.
+support-bundle writes the cluster to a file, so that others can ask the same.
 
 It only reads. ClusterRole packtree-viewer of the kai-topology-plugin chart allows all that it asks for.`,
 		Example: `  kubectl packtree tree

@@ -22,15 +22,19 @@ func (p *plugin) treeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tree [--topology NAME] [--level LEVEL] [--resource NAME] [-n NAMESPACE]",
 		Short: "Draw the topologies: used and free in each domain, and which gang stands where",
-		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there
-is of a resource, how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has.
+		Long: `tree draws every Topology with its domains from the broadest to the narrowest: used and total
+amount of a resource, number of nodes, and the gangs (PodGroups) that run there with the amount that each of them has.
 Hosts are left out unless --level host asks for them, and the NUMA zones of hosts unless --level has the name of their
 level. Free domains that are alike are drawn in one line.
 
-Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible
-of the levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
-for the successors of pods that left, the room that is kept for gangs that wait, and the nodes that take no pods. Nodes
-that lack a label of the topology are drawn where their labels end.
+Below the drawing are
+  - the gangs that wait,
+  - the gangs that may not be in the fewest domains possible of the levels that they prefer,
+  - the relations of running gangs, each with a tick if it holds,
+  - the nodes held for the replacements of pods that left,
+  - the room reserved for gangs that wait,
+  - the nodes that take no pods.
+Nodes that lack a label of the topology are drawn where their labels end.
 
 -o json prints all of it, hosts included:
   resource, topologies[]{name, levels[], zoneLevel, cluster},

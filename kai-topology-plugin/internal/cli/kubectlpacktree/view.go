@@ -44,8 +44,9 @@ func (p *plugin) viewCommand() *cobra.Command {
 many, with a colour for each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster
 by watches as long as it runs.
 
-The page is served on this machine only, at an address with a secret that view prints. It shows what you may see to
-whoever knows the address. Nothing is installed in the cluster, and nothing is asked of any other host.
+The page is served on this machine only, at an address with a secret that view prints. Keep the
+address to yourself: the page shows all that you may see. Nothing is installed in the cluster, and nothing is asked of
+any other host.
 
 --export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as
 explain does, for up to 10 seconds; so they are for a page of a dump.
@@ -164,7 +165,8 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 		return fmt.Errorf("opening a port: %w", err)
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s\n", server.Address())
-	fmt.Fprintln(command.ErrOrStderr(), "Whoever knows this address sees what you may see. Ctrl-C ends it.")
+	fmt.Fprintln(command.ErrOrStderr(),
+		"Keep the address to yourself: the page shows all that you may see. Ctrl-C ends it.")
 	running.Go(func() error { return follow(ctx) }) // It only ends by itself if the cluster cannot be read.
 	running.Go(func() error { return server.Serve(ctx) })
 	if !options.noBrowser {

@@ -58,7 +58,7 @@ func (f *whatIfFlags) check(command *cobra.Command) error {
 		return usage(command, "--placement: %v", err)
 	}
 	if !f.without() && len(f.files) == 0 {
-		return usage(command, "give manifests with -f, or nodes that are gone with --without-node or --without-domain")
+		return usage(command, "give manifests with -f, or nodes to leave out with --without-node or --without-domain")
 	}
 	return nil
 }
@@ -115,9 +115,9 @@ flags.`,
 		"file or directory with manifests, or - for standard input; may be repeated; with --without-node and "+
 			"--without-domain a dump of a cluster")
 	command.Flags().StringArrayVar(&flags.withoutNodes, "without-node", nil,
-		"name of a node that is gone; may be repeated")
+		"name of a node to leave out; may be repeated")
 	command.Flags().StringArrayVar(&flags.withoutDomains, "without-domain", nil,
-		"LEVEL=VALUE: a domain of which all nodes are gone; may be repeated")
+		"LEVEL=VALUE: a domain to leave out with all its nodes; may be repeated")
 	command.Flags().StringVarP(&flags.output, "output", "o", "tree", "tree (for people), json, or yaml (pods with a node)")
 	command.Flags().IntVar(&flags.options.Budget, "search-budget", 0,
 		"how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")

@@ -57,7 +57,7 @@ func dumpOfRacks(t *testing.T) string {
 	return path
 }
 
-const noPlace = "no place was found for the gang, even if all its pods moved"
+const noPlace = "no placement was found for the gang, even if all its pods moved"
 
 func TestWhatBecomesOfGangsWithoutNodes(t *testing.T) {
 	racks := dumpOfRacks(t)

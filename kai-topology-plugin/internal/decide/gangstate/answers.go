@@ -81,7 +81,7 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 		switch node, standing := r.find(version, pod); standing {
 		case hasNode:
 			// A pod that comes back to its seat finds there what is kept for itself.
-			reply.Node, reply.Yields = node, r.seatOf(pod) == nil && r.plan.room.priority == anybody
+			reply.Node, reply.Yields = node, r.seatOf(pod) == nil && r.plan.room.priority == keptFromNone
 			return
 		case tooEarly:
 			// The filters would not accept it yet. It is activated when its turn comes.
@@ -96,7 +96,7 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 			// They wait for a plan that is no more. Planned around, they would tie the gang to nodes that it has not
 			// got.
 			e.reject(waiting, "the plan of the gang was broken")
-			reply.Wait = "waiting for the nodes of a broken plan to be given back"
+			reply.Wait = "waiting until the nodes of an earlier plan are released"
 			return
 		}
 		r.newcomer(pod)
@@ -140,7 +140,7 @@ func (s *State) Refused(
 		before, opened := r.last, s.openings != began.openings
 		reply = r.whileRoomIsMade(given)
 		r.remember(version, pod, reply, asked.Pending)
-		r.last.doubted = r.edited > began.edits // Whoever changed it could not know of the answer yet.
+		r.last.doubted = r.edited > began.edits // The change was made before the answer.
 		s.settleDebt(e, r)
 		if opened && r.last.restsOnRoom() {
 			r.call(e) // It was not known yet to be the one that asks.
@@ -253,8 +253,8 @@ func (s *State) askAnew(e *Effects, r *record) {
 	r.last = nil
 }
 
-// settleAsker has a gang asked for by others, if the pod that asks for it has been bound by somebody else, or is on
-// its way out and held back by a finalizer. A gang that somebody else has bound a pod of needs less than before.
+// settleAsker passes a gang to its other pods, if the pod that asks for it has been bound by another program, or is
+// being deleted and held by a finalizer. A gang with a pod that another program bound needs less than before.
 func (s *State) settleAsker(e *Effects, r *record, pod *corev1.Pod) {
 	asker := r.asker()
 	if asker != nil && (asker.UID == pod.UID || gang.Standing(pod) && r.assumed[pod.UID] == nil) {

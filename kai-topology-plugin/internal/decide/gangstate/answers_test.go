@@ -47,8 +47,7 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	}
 }
 
-// A pod can ask, and be answered, before the gang hears of it. Were the answer dropped then, nobody would say why it
-// waits.
+// A pod can ask, and be answered, before the gang hears of it. The answer must be kept: it says why the gang waits.
 func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
 	state := New(anyone)
 	state.refuse("asked", &solve.Answer{Verdict: "Infeasible"}, "other")

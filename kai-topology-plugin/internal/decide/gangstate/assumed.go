@@ -11,7 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
+// SeatLife is how long the node of a pod is held after its binding failed. kube-scheduler tries the pod again after a
 // backoff of ten seconds at most.
 const SeatLife = time.Minute
 
@@ -70,7 +70,7 @@ func (r *record) assume(pod *corev1.Pod) bool {
 	return true
 }
 
-// Forgotten records that a pod was deleted before it was put on a node or held, so that nobody else counts it out.
+// Forgotten records that a pod was deleted before it was assumed or held, so that no later call counts it out.
 func (s *State) Forgotten(key gang.Key, pod types.UID) {
 	s.change(key, func(r *record, _ *Effects) {
 		r.members.Drop(pod)
@@ -140,13 +140,13 @@ func (s *State) comesOff(e *Effects, r *record, pod types.UID, now time.Time) {
 	s.closed(e, r.key)
 }
 
-// retry keeps the room of a pod whose binding failed, until it is tried again.
+// retry keeps the room of a pod after its binding failed, until the pod is tried again.
 func (r *record) retry(e *Effects, seat Placement, now time.Time, life time.Duration) {
-	r.keep(&reservation{purpose: planned, priority: nobody, until: now.Add(life)}, seat)
+	r.keep(&reservation{purpose: planned, priority: keptFromAll, until: now.Add(life)}, seat)
 	e.again(life)
 }
 
-// seatOf returns the room that is kept for a pod whose binding failed; nil if there is none.
+// seatOf returns the room that is kept for a pod after its binding failed; nil if there is none.
 func (r *record) seatOf(pod types.UID) *reservation {
 	for _, v := range r.room((*reservation).isRetried) {
 		if v.placement().Pod.UID == pod {
@@ -156,7 +156,7 @@ func (r *record) seatOf(pod types.UID) *reservation {
 	return nil
 }
 
-// leaveSeat has a pod whose binding failed lose its room, and reports whether it had some.
+// leaveSeat gives up the room of a pod with a failed binding, and reports whether it had some.
 func (r *record) leaveSeat(pod types.UID) bool {
 	return r.release(func(v *reservation) bool { return v.isRetried() && v.placement().Pod.UID == pod })
 }
@@ -189,8 +189,8 @@ func (s *State) seatLost(e *Effects, r *record, reason string) {
 	}
 }
 
-// sweep has pods come back that wait for a plan which is no more. They were not in the list of those that wait when
-// it was broken: a pod gets there only after Permit.
+// sweep rejects pods that wait for a plan that is gone. They were not in the list of waiting pods when it was broken: a
+// pod gets there only after Permit.
 func (s *State) sweep(e *Effects, r *record) {
 	if r.plan == nil {
 		e.reject(r.waiting(), "the plan of the gang was broken")

@@ -23,7 +23,7 @@ type Seen interface {
 	Displaces(node string, coming []*corev1.Pod, seat *corev1.Pod) (bool, error)
 }
 
-// Taker is who goes to nodes on which seats may be held.
+// Taker is a gang or pod that goes to nodes with possible seats.
 type Taker struct {
 	// Name is what events call it.
 	Name string
@@ -32,10 +32,9 @@ type Taker struct {
 	Priority int32
 }
 
-// Confirm looks once more at what an open plan was made of. Whoever changes some of it from now on breaks the plan, and
-// who did so since the gang was read, at the given version, could not know of it. It returns what has changed, and
-// breaks the plan then; otherwise seats of less important gangs that have no room beside the pods of the plan are given
-// up.
+// Confirm compares an open plan with the present state once more. Later changes break the plan by themselves; changes
+// since the gang was read, at the given version, could not. It returns what has changed, and breaks the plan then.
+// Otherwise it gives up seats of gangs of lower priority that have no room beside the pods of the plan.
 func (s *State) Confirm(
 	asked *gang.Gang, version Version, placements []Placement, seen Seen,
 ) (changed string, effects Effects) {
@@ -106,7 +105,7 @@ func (s *State) Respect(
 			case err != nil:
 				return "", Effects{}, err
 			case displaced && kubeframework.Priority(seat) >= by.Priority:
-				return fmt.Sprintf("planned anew, since room on node %s is held for the successor of pod %s",
+				return fmt.Sprintf("planned anew, since room on node %s is held for the replacement of pod %s",
 					node, seat.Name), Effects{}, nil
 			case displaced:
 				taken = append(taken, seat)
@@ -119,8 +118,8 @@ func (s *State) Respect(
 	return "", effects, nil
 }
 
-// unheard reports whether a pod stands on a node, as far as word has come, or has been put there, that the node does
-// not show: it may have left, and nobody holds its seat yet. Word that it was bound may still be under way, too.
+// unheard reports whether a pod is on a node by the last events or was assumed there, and the node does not show it: it
+// may have left, and its seat is not held yet. The event that it was bound may also be under way.
 func (s *State) unheard(node string, seen Seen) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -132,8 +131,8 @@ func (s *State) unheard(node string, seen Seen) (bool, error) {
 	return false, nil
 }
 
-// seatsOn returns the pods whose successors have a seat on a node, but for those of a gang, which may be the zero key.
-// Seats whose successors are on their way there are not among them.
+// seatsOn returns the pods with seats for their replacements on a node, except pods of one gang, which may be the zero
+// key. Seats with a replacement on its way there are left out.
 func (s *State) seatsOn(node string, except gang.Key) (pods []*corev1.Pod) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -151,7 +150,7 @@ func (s *State) seatsOn(node string, except gang.Key) (pods []*corev1.Pod) {
 	return pods
 }
 
-// seatTaken gives up the seat of a pod's successor, whose room somebody of higher priority got, who is named.
+// seatTaken gives up the seat for a pod's replacement, after a gang or pod of higher priority, by, got the room.
 func (s *State) seatTaken(e *Effects, pod *corev1.Pod, by string) {
 	key, _ := gang.KeyOf(pod)
 	s.mu.Lock()

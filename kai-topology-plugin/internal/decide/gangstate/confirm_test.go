@@ -48,8 +48,8 @@ func (s *shown) Displaces(node string, coming []*corev1.Pod, _ *corev1.Pod) (boo
 	return len(pods) == 0 && len(coming) > 0, nil
 }
 
-// plannedPair is a gang of which "stands" stands on n0, and whose pod "comes" has a plan for n1; and what is shown of
-// them.
+// plannedPair is a gang with a running pod "stands" on n0 and a pod "comes" that is planned for n1, and what is shown
+// of them.
 func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 	t.Helper()
 	stands, comes := memberPod("stands", "n0"), memberPod("comes", "")
@@ -95,7 +95,7 @@ func TestAPlanIsBrokenIfOneOfItsPodsIsBeingBoundForTheGangInWhichItWas(t *testin
 	}
 }
 
-// otherSeat has a pod of another gang stand on n1 and leave it, of which word came while the gang was decided.
+// otherSeat lets a pod of another gang run on n1 and leave it; the event comes while the gang is decided.
 func otherSeat(state *State, priority int32) {
 	group := groupOf(1)
 	group.Name, group.UID = other.Name, "theirs"
@@ -112,7 +112,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 		happens func(*State, *shown)
 		// broken is what is said of it; empty if the plan holds.
 		broken string
-		// seats are those that are held in the end.
+		// seats are the seats that are held in the end.
 		seats []string
 	}{
 		"nothing has changed": {happens: func(*State, *shown) {}},
@@ -157,7 +157,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 		},
 		"the room is held for a successor": {
 			happens: func(state *State, _ *shown) { otherSeat(state, 0) },
-			broken:  "room on node n1 is held for the successor of pod theirs",
+			broken:  "room on node n1 is held for the replacement of pod theirs",
 			seats:   []string{"theirs"},
 		},
 		"the room is held for a successor that is less important": {happens: func(state *State, _ *shown) { otherSeat(state, -1) }},
@@ -188,7 +188,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 	}
 }
 
-// An event names who took the room, and the seat of the gang itself is in nobody's way.
+// The event names the pod that got the room, and the seat of the gang itself is in no pod's way.
 func TestAPodWithoutAGangTakesSeatsOfLessImportantGangsAlone(t *testing.T) {
 	state, _, _, shown := plannedPair(t)
 	otherSeat(state, 4)
@@ -213,7 +213,7 @@ func TestAPodWithoutAGangTakesSeatsOfLessImportantGangsAlone(t *testing.T) {
 	}
 }
 
-// Where one of several nodes is lost, no seat is given up on the others: nobody comes.
+// Where one of several nodes is lost, no seat is given up on the others: no pod comes.
 func TestNoSeatIsGivenUpForAPlanThatIsBroken(t *testing.T) {
 	state, asked, placements, shown := plannedPair(t)
 	left := ownedPod("left", "n2")

@@ -24,11 +24,11 @@ type Effects struct {
 	Provided bool
 	// Broken are plans that do not come true.
 	Broken []Broken
-	// WriteStatus are gangs whose status is to be looked at.
+	// WriteStatus are gangs with a status that may have changed.
 	WriteStatus []gang.Key
-	// Nominations are pods of which a node was nominated that is of no account any more.
+	// Nominations are pods with a nominated node that does not count any more.
 	Nominations []Placement
-	// Seats are those that are held from now on, and those that are held no more.
+	// Seats are the seats that are held from now on, and the seats that have ended.
 	Seats []SeatChange
 	// Again is when Tick is to be called at the latest, from now; 0 if it need not be.
 	Again time.Duration
@@ -59,7 +59,7 @@ func (e *Effects) activate(pods ...*corev1.Pod) { e.Activate = append(e.Activate
 
 func (e *Effects) writeStatus(key gang.Key) { e.WriteStatus = append(e.WriteStatus, key) }
 
-// sweepAfter is how long a pod that was sent back may take to get into the list of those that wait, or out of it.
+// sweepAfter is how long a rejected pod may take to get into the list of waiting pods, or out of it.
 const sweepAfter = 100 * time.Millisecond
 
 func (e *Effects) reject(pods []types.UID, reason string) {

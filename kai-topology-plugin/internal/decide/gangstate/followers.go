@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// followersWait is how long a gang that leads waits for the pods of those that follow, since only pods say what
-	// room they need. They are made together with the gang's own, by the same hand.
+	// followersWait is how long a base gang waits for the pods of its followers, since only pods say what room they
+	// need. One controller creates them together with the gang's own pods.
 	followersWait = 2 * time.Second
 	// followersLife is how long room is kept for followers. They are let go of once all that the leader needs is
 	// bound, which takes seconds for a thousand pods.
 	followersLife = time.Minute
-	// expectedLife is how long room is kept for further pods of a gang that has just been planned. Who makes them has
-	// begun to.
+	// expectedLife is how long room is kept for further pods of a gang that has just been planned. Their controller has
+	// begun to create them.
 	expectedLife = 2 * time.Second
 )
 
@@ -51,8 +51,8 @@ func (s *State) awaitFollower(e *Effects, r *record, now time.Time) string {
 		followersWait, lacking.key.Name, level)
 }
 
-// lackingFollower returns the first follower of which pods are still to be made; nil if there is none, or if it is
-// too late to look where all of them have room.
+// lackingFollower returns the first follower with pods that are not created yet; nil if there is none, or if it is too
+// late to look where all of them have room.
 func (s *State) lackingFollower(r *record) (lacking *record) {
 	if r.members.Placed() {
 		return nil

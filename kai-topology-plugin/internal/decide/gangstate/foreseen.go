@@ -9,9 +9,8 @@ import (
 	"packtree.dev/shared/kueue"
 )
 
-// Foresee records that a gang has its nodes, and the room that it needs for its further pods and for those that follow
-// it, without an end, in place of what was kept before. Priority is that of the gang: whoever is above it may take the
-// room.
+// Foresee records that a gang has its nodes, and the room for its further pods and its followers, without an end. It
+// replaces what was kept before. priority is the gang's: gangs above it may take the room.
 func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,8 +20,8 @@ func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clus
 	s.tidy(r)
 }
 
-// foresee keeps room for pods that are yet to be made, in place of what was kept for such. Until says when that for a
-// gang is given back. Pods that need quota get no room: Kueue may give the quota to others, who then need it.
+// foresee keeps room for pods that are not created yet, in place of what was kept for such pods. until gives the end
+// for each gang. Pods that need quota get no room: Kueue may give the quota to others, which then need the room.
 func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
 	r.release(func(v *reservation) bool { return v.purpose == foreseen })
 	for key, room := range rooms {

@@ -273,8 +273,8 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 	}
 }
 
-// Whoever opens room activates the pods that ask for gangs which have no place. The one for which a gang is being
-// decided is not among them yet.
+// Room that opens activates the asking pods of gangs that do not fit. The gang that is being decided is not among them
+// yet.
 func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 	for name, open := range map[string]func(*State){
 		"by a broken plan": func(s *State) { s.groupDeleted(otherGroup(), start) },
@@ -367,7 +367,7 @@ func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
 			if !slices.Contains(rejected(effects), "a") || effects.Again != sweepAfter {
 				t.Errorf("%+v", effects)
 			}
-			for range 2 { // It may not have been in the list of those that wait yet.
+			for range 2 { // The pod may not have been in the list of waiting pods yet.
 				if again := state.Tick(start); !slices.Contains(rejected(again), "a") {
 					t.Errorf("a moment later: %+v", again)
 				}

@@ -32,7 +32,7 @@ const (
 	gatedPod  phase = "gated"   // PreEnqueue holds it.
 	activePod phase = "active"  // It is taken next.
 	parked    phase = "parked"  // It was turned away, and waits for an event.
-	told      phase = "told"    // Permit has it wait, and it is not in the list of those that wait yet.
+	told      phase = "told"    // Permit told it to wait, and it is not in the list of waiting pods yet.
 	waits     phase = "waits"   // It is in that list.
 	binding   phase = "binding" // Its binding is under way.
 	bound     phase = "bound"
@@ -47,7 +47,7 @@ type member struct {
 	node  string
 }
 
-// String is for whoever reads what was drawn.
+// String describes what was drawn.
 func (m *member) String() string {
 	return fmt.Sprintf("%s of %s, %s %s", m.Name, m.Annotations[scheduling.AnnotationPodGroupName], m.phase, m.node)
 }
@@ -64,12 +64,12 @@ type scheduler struct {
 	groups  map[gang.Key]*scheduling.PodGroup
 	pods    map[types.UID]*member
 	made    int
-	// leaving are pods that were bound, or had a seat, and are gone, of which word has not come yet: nobody can know.
-	// Moved are those that got into another gang meanwhile.
+	// leaving are deleted pods that were bound, or had a seat, before the event about it has come. moved are pods that
+	// got into another gang meanwhile.
 	leaving, moved map[types.UID]gang.Key
-	// events are changes that the API server shows, and of which word has not come to the state yet; heard are those of
-	// which it has not come to the queue, which asks whether they help a pod that waits. Meanwhile are those that the
-	// queue heard of while it had a pod taken, and keeps for it.
+	// events are changes in the API server before their events have come to the state; heard are changes before they
+	// have come to the queue, which asks whether they help a waiting pod. meantime are the changes that the queue heard
+	// of while it had a pod taken, and keeps for it.
 	events          []func() Effects
 	heard, meantime []func(waiting *corev1.Pod) bool
 	taking          types.UID
@@ -175,7 +175,7 @@ func (s *scheduler) version(key gang.Key) Version {
 	return VersionOf(s.groups[key], func(string) string { return "" })
 }
 
-// taken returns who is on a node; nil if nobody is.
+// taken returns the pod on a node; nil if there is none.
 func (s *scheduler) taken(node string) *member {
 	for _, pod := range s.pods {
 		if pod.node == node {
@@ -340,7 +340,8 @@ func (s *scheduler) cycle(pod *member) {
 	}
 }
 
-// respects has a pod respect seats on a node, and try again if a pod has left it of which word has not come.
+// respects makes a pod respect seats on a node, and lets it try again if a pod has left the node before the event has
+// come.
 func (s *scheduler) respects(key gang.Key, pod *member, node string) bool {
 	taker := Taker{Gang: key, Priority: priorityOf(key)}
 	changed, effects, _ := s.state.Respect(taker, map[string][]*corev1.Pod{node: {pod.Pod}}, s)
@@ -363,7 +364,7 @@ type question struct {
 	began   Moment
 	// here is the pod that asks for it; nil if none does.
 	here *corev1.Pod
-	// nodes were free when it was read, and open are those that were not kept from it.
+	// nodes were free when it was read, and open are the nodes that were not kept from it.
 	nodes, open []string
 	// kept is set if anything is kept from it that the nodes do not show.
 	kept bool
@@ -555,8 +556,8 @@ func (s *scheduler) open(asked *question, answer *solve.Answer, placements []Pla
 	return changed == ""
 }
 
-// planAhead plans a gang whose turn it is before another takes room, and reports whether there is one. The other one
-// yields after one that has no place.
+// planAhead plans a gang that has its turn before another takes room, and reports whether there is one. The other one
+// yields after one that does not fit.
 func (s *scheduler) planAhead(asked *question, placements []Placement) (planned, yields bool) {
 	for tried := 0; len(placements) > 0; tried++ {
 		room := s.state.Now().Room
@@ -593,8 +594,8 @@ func (s *scheduler) planWaiting(key gang.Key, nodes []string, room int64) bool {
 	return len(placements) > 0 && s.open(asked, answer, placements)
 }
 
-// checkTurn fails unless the gang that is ahead is the one whose turn it is before another: of those that were not
-// tried in this state of the room, the first. It is the zero key if there is none.
+// checkTurn fails unless the gang that is ahead has its turn before the other: it is the first of the gangs that were
+// not tried in this state of the room. It is the zero key if there is none.
 func (s *scheduler) checkTurn(ahead gang.Key, other gang.Rank, room int64) {
 	turn := func(r *record) gang.Rank { return r.overtaken.claim.Rank }
 	var first *record
@@ -613,9 +614,8 @@ func (s *scheduler) checkTurn(ahead gang.Key, other gang.Rank, room int64) {
 	}
 }
 
-// hasTurnBefore says whose turn it is by the documentation: that of the higher priority; of a gang of which pods stand
-// that has not all that it needs; of two alike in that, of the one that no room is held for elsewhere; of the older
-// one; and then of the first name.
+// hasTurnBefore compares turns as documented: the higher priority first; then a gang with running pods that lacks
+// others; then a gang without room held elsewhere; then the older one; then the first name.
 func (s *scheduler) hasTurnBefore(one, other gang.Rank) bool {
 	moves := func(rank gang.Rank) int {
 		seats, _ := s.state.moveSeats(rank.Gang)
@@ -826,13 +826,13 @@ func (s *scheduler) bind(pod *member) {
 	s.events = append(s.events, func() Effects { return s.state.PodChanged(old, now, s.now) })
 }
 
-// bindElsewhere has somebody else bind a pod, be it on its way to another node or not. That it comes off that node the
-// scheduler notices before word of the binding comes, or afterwards.
+// bindElsewhere binds a pod as another program would, be it on its way to another node or not. The scheduler notices
+// that the pod leaves that node before the event of the binding comes, or afterwards.
 func (s *scheduler) bindElsewhere(pod *member) {
 	reserved := s.state.reserved(gang.Key{}, math.MinInt32)
 	free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 	if len(free) == 0 || len(s.leaving) > 0 {
-		return // Nobody looks at seats before he takes room, and of some the word has not come.
+		return // The other program does not look at seats, and events about some may not have come.
 	}
 	comesOff := func() Effects { return Effects{} }
 	if on := gang.On(pod.node, pod.Pod); pod.node != "" {
@@ -1184,9 +1184,9 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 	}
 }
 
-// Whatever happens in whatever order, and however late word of it comes: no room is given twice, no gang goes with less
-// than it needs, nothing is kept without a reason, and in the end no gang is forgotten, and none waited for that
-// stands. Whoever takes room that a gang waits for does so after the gang had its turn.
+// Events come in any order and with any delay: no room is given twice, no gang starts with less than it needs, nothing
+// is kept without a reason, and in the end no gang is forgotten, and none is waited for that has its nodes. A gang
+// takes room that another waits for only after the other had its turn.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)
@@ -1235,8 +1235,8 @@ func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {
 	s.checkEnd()
 }
 
-// Gangs that wait, some of which have lost pods, and for some of which room is held elsewhere: of those that were not
-// tried since room became free, the one is ahead whose turn it is.
+// Waiting gangs, some with lost pods, and some with room held elsewhere: among the gangs that were not tried since room
+// became free, the one that is ahead is the one that has its turn.
 func TestWhoseTurnItIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)

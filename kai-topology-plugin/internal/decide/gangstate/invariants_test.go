@@ -16,8 +16,8 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkReservations fails if room is kept twice, where somebody is, or without a reason, on nodes that take one pod
-// each; or if others seats are held than effects have told of. Taken returns who is on a node.
+// checkReservations fails if room is kept twice, on a node in use, or without a reason, on nodes that take one pod
+// each; or if the held seats differ from the reported ones. taken returns the pods on a node.
 func checkReservations(t failer, s *State, now time.Time, held int, taken func(node string) []*corev1.Pod) {
 	t.Helper()
 	kept, seats := map[string]types.UID{}, 0
@@ -28,7 +28,7 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 			if !s.hasReason(r, v, now) {
 				t.Fatalf("room is kept for gang %s without a reason: %+v", key, v)
 			}
-			if v.priority != nobody && !v.isSeat() || claimed.Has(v) {
+			if v.priority != keptFromAll && !v.isSeat() || claimed.Has(v) {
 				continue
 			}
 			for uid, placement := range v.pods {
@@ -96,7 +96,7 @@ func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
 	}
 }
 
-// anyPod is one of those that room is kept for.
+// anyPod is one of the pods that room is kept for.
 func (v *reservation) anyPod() *corev1.Pod {
 	for _, placement := range v.pods {
 		return placement.Pod
@@ -104,7 +104,7 @@ func (v *reservation) anyPod() *corev1.Pod {
 	return &corev1.Pod{}
 }
 
-// vacatedBy counts the seats of pods of a leaf that have left, or are leaving. Those that are to move stand yet.
+// vacatedBy counts the seats of pods of a leaf that have left, or are leaving. Pods that are to move still run.
 func vacatedBy(r *record, leaf string) (count int) {
 	for _, seat := range r.seats() {
 		if !seat.moves && gang.LeafOf(seat.placement().Pod) == leaf {

@@ -36,7 +36,7 @@ func (s *State) leavesForOthers(r *record) bool {
 	return false
 }
 
-// mendStaying mends a gang where it stands whose move has ended, be it by itself.
+// mendStaying repairs a gang where it stands after its move has ended, be it by itself.
 func (s *State) mendStaying(e *Effects, r *record, now time.Time) {
 	if r.stays && !r.moves() {
 		s.mendAnew(e, r, now)

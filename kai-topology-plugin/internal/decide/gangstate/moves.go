@@ -27,7 +27,7 @@ func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
 	return max(holdOf(podGroup), SeatHold)
 }
 
-// Move is what is moved of a gang: where pods of it are to go, those that stand and those that it has lost.
+// Move is a move of pods of a gang, running and lost ones, to other nodes.
 type Move struct {
 	// Seats are held, or are to be, by node, the first of them until Until.
 	Seats []Placement
@@ -41,7 +41,7 @@ type Move struct {
 type Step int
 
 const (
-	// MoveTold: there is none, or it is that of an earlier process, of which no more is known than the seats.
+	// MoveTold: there is no move, or it is one of an earlier process, known by its seats only.
 	MoveTold Step = iota
 	// MoveHeld: its seats are held, and no pod has been evicted.
 	MoveHeld
@@ -77,13 +77,13 @@ func (r Respite) Rests(policy repairpolicy.Policy, now time.Time) bool {
 	return r.Of == policy && now.Before(r.Until)
 }
 
-// Decided is for a move whose seats are held as they were decided, or are to be.
+// Decided returns the progress of a move with seats that are held as decided, or are to be.
 func (p Progress) Decided(what string, leaving []*corev1.Pod, seats int) Progress {
 	p.What, p.Leaving, p.Planned, p.Step = what, leaving, seats, max(p.Step, MoveHeld)
 	return p
 }
 
-// Evicts is for a move of which the status tells: the pods may leave.
+// Evicts returns the progress of a move that the status reports: the pods may leave.
 func (p Progress) Evicts() Progress {
 	p.Step = max(p.Step, MoveEvicts)
 	return p
@@ -95,7 +95,7 @@ func (p Progress) Moved() Progress {
 	return p
 }
 
-// Made is for a move of which all pods were evicted. The gang need not be left alone any more.
+// Made returns the progress of a move after all pods were evicted. The gang need not be left alone any more.
 func (p Progress) Made() Progress {
 	p.Step, p.Rest = MoveMade, Respite{}
 	return p
@@ -139,9 +139,8 @@ func (r *record) isOf(podGroup types.UID) bool {
 	return r.podGroup != nil && r.podGroup.UID == podGroup
 }
 
-// HoldMove holds the seats of a move in place of those that were held for one of the gang before. It does nothing for
-// a gang without a PodGroup. Whoever decided it has seen to it that nobody has left of those who are StandingOn its
-// nodes.
+// HoldMove holds the seats of a move in place of seats held for an earlier move of the gang. It does nothing for a gang
+// without a PodGroup. The caller has made sure that all pods that are StandingOn its nodes still are.
 func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		if r.podGroup == nil {
@@ -190,8 +189,8 @@ func (s *State) vacatedSince(began Moment, node string) bool {
 	return false
 }
 
-// dropMovesTo gives up the seats of moves of other gangs on a node on which somebody else has bound a pod of a gang:
-// the moves were decided without it, and are decided anew when it turns out that seats are missing.
+// dropMovesTo gives up the seats of moves of other gangs on a node where another program has bound a pod of a gang: the
+// moves were decided without that pod, and are decided anew when seats turn out to be missing.
 func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
 	for _, r := range s.holding {
 		if r != bound {
@@ -235,8 +234,8 @@ func (r *record) movesPod(pod *corev1.Pod) bool {
 	})
 }
 
-// RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is
-// nothing. The statuses to write are those of gangs of which something else is said than before.
+// RepairsPlanned records the repairs of gangs that have lost pods. A gang that the round does not have has none. The
+// statuses to write are the ones with a changed message.
 func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

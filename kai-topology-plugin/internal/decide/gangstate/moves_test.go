@@ -17,8 +17,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// moved is a state with a gang of which one pod stands on n1 and is to move to n3; another was lost and is to come to
-// n4.
+// moved is a state with a gang that has one pod on n1, to be moved to n3, and one lost pod, to come to n4.
 func moved(t *testing.T) (*State, *corev1.Pod) {
 	t.Helper()
 	state := New(anyone)
@@ -279,7 +278,7 @@ func TestPodThatTheNextSchedulerMovesKeepsNoRoomWhereItStood(t *testing.T) {
 	before, stands := moved(t)
 	hold(before, stands)
 	written := movedGroup()
-	written.Annotations = nil // Nobody says how many pods are expected, so that a seat more is no surprise.
+	written.Annotations = nil // Without the number of expected pods, a seat more is no surprise.
 	written.Status.Seats = before.known(mine).seatsStatus()
 	written.Status.Conditions = []metav1.Condition{
 		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
@@ -355,7 +354,7 @@ func TestAMoveEndsWithItsPodGroup(t *testing.T) {
 	}
 }
 
-// A move that has lost its seats is none, unless pods have left for it: then somebody has to say that it is given up.
+// A move that has lost its seats is none, unless pods have left for it: then it is reported as given up.
 func TestAMoveWithoutSeats(t *testing.T) {
 	for step, want := range map[Step]Step{MoveHeld: MoveTold, MoveEvicts: MoveEvicts, MoveMade: MoveTold} {
 		state, stands := moved(t)

@@ -16,22 +16,22 @@ func (s *State) TurnAway(pod *corev1.Pod) {
 	s.turnedAway[pod.UID] = pod
 }
 
-// closed is for room that is not kept any more: those try again who were kept from it.
+// closed is for room that is not kept any more: the pods that were kept from it try again.
 func (s *State) closed(e *Effects, key gang.Key) {
 	e.activate(slices.Collect(maps.Values(s.turnedAway))...)
 	clear(s.turnedAway)
 	e.writeStatus(key)
 }
 
-// givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which
-// others would hear, those among them that stand and have no room for further pods.
+// givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then, so that other
+// gangs would not hear of it, including gangs that run and have no room for further pods.
 func (s *State) givenBack(e *Effects, key gang.Key) {
 	s.opensTo(e)
 	e.writeStatus(key)
 }
 
-// opensTo has those try again who were kept from room, and the gangs that have no place for which it may count. Of a
-// gang that was turned down where nothing was kept, room that is not kept any more makes no difference.
+// opensTo lets pods try again that were kept from room, and gangs that do not fit if the room may count for them. It
+// makes no difference to a gang that was rejected where nothing was kept.
 func (s *State) opensTo(e *Effects) {
 	s.openings++
 	e.activate(slices.Collect(maps.Values(s.turnedAway))...)

@@ -122,8 +122,8 @@ func (s *State) Tried(key gang.Key, room int64) {
 	}
 }
 
-// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, or has no
-// room held elsewhere as the other does, and has not been tried in this state of the room.
+// Ahead returns the first gang that has its turn before another takes room that it could use: it ranks higher, or has
+// no room held elsewhere as the other does, and has not been tried in this state of the room.
 func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -144,7 +144,7 @@ func (s *State) Yield(key gang.Key) (yields bool) {
 	return yields
 }
 
-// first returns the gang of the highest rank among those that wait and meet a condition.
+// first returns the waiting gang of the highest rank that meets a condition.
 func (s *State) first(meets func(*record) bool) (key gang.Key, ok bool) {
 	var first *overtaken
 	for _, r := range s.waiting {
@@ -222,7 +222,7 @@ func (s *State) ReserveOverdue(
 			known.limit *= 2
 			return
 		}
-		r.keep(&reservation{purpose: cleared, priority: anybody, until: now.Add(life), blockers: pods}, placements...)
+		r.keep(&reservation{purpose: cleared, priority: keptFromNone, until: now.Add(life), blockers: pods}, placements...)
 		e.again(life)
 		e.writeStatus(key)
 	})

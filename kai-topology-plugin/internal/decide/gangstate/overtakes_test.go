@@ -35,7 +35,7 @@ func rank(name string, priority int32, since int64) gang.Rank {
 
 func taking(by gang.Rank, resource string) Taking { return Taking{Rank: by, Asks: sets.New(resource)} }
 
-// overtake has so many gangs of the rank overtake those that wait.
+// overtake lets that many gangs of the rank overtake the waiting gangs.
 func overtake(s *State, by gang.Rank, resource string, times int) {
 	for i := range times {
 		by.Gang.Name = fmt.Sprint(by.Gang.Name, i)

@@ -12,9 +12,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// plan is where the pods of a gang are to go. It is open until the gang is let go, which happens when the minima of
-// its tree have their nodes: nobody else is given the room up to then. Afterwards the pods above the minimum still go
-// where the plan says, if there is room when their turn comes.
+// plan has the nodes for the pods of a gang. It is open until the minima of the gang's tree have their nodes, and no
+// other gang is given the room up to then. Then the gang is released: the pods above the minimum still go where the
+// plan says, if there is room when their turn comes.
 type plan struct {
 	version Version
 	tree    *podgrouptree.Tree
@@ -31,7 +31,7 @@ func (r *record) open(version Version, tree *podgrouptree.Tree, further bool, pl
 	for _, placement := range placements {
 		r.leaveSeat(placement.Pod.UID)
 	}
-	room := r.keep(&reservation{purpose: planned, priority: nobody}, placements...)
+	room := r.keep(&reservation{purpose: planned, priority: keptFromAll}, placements...)
 	r.plan = &plan{version: version, tree: tree, room: room, further: further}
 }
 
@@ -88,7 +88,7 @@ func (r *record) find(version Version, pod types.UID) (node string, standing sta
 	}
 }
 
-// next is the lowest turn of those that have no node yet; 0 if the plan leaves the order open.
+// next is the lowest turn of the pods that have no node yet; 0 if the plan leaves the order open.
 func (p *plan) next() int {
 	next := 0
 	for _, placement := range p.room.pods {
@@ -112,9 +112,9 @@ const (
 	Return
 )
 
-// Permit decides about a pod that has been put on its node, and lets all pods of the gang go if its minima have
-// theirs. Version is that of the gang as the API server shows it now: word of a change may still be under way. Claim is
-// one that the pod uses and of which the volume is yet to be made; empty if there is none.
+// Permit decides about an assumed pod, and releases all pods of the gang if its minima have their nodes. version is the
+// version of the gang as the API server shows it now: the event of a change may still be under way. claim is a claim of
+// the pod with a volume that is not provisioned yet; empty if there is none.
 func (s *State) Permit(
 	key gang.Key, pod types.UID, version Version, claim string,
 ) (permission Permission, effects Effects) {
@@ -142,7 +142,7 @@ func (s *State) Permit(
 			return
 		case !r.members.OnNodes(r.plan.tree):
 			if permission = Wait; known.letGo {
-				permission = Go // A pod whose binding is tried again. The others have a plan of their own.
+				permission = Go // The binding of this pod is tried again. The others have a plan of their own.
 			}
 			return
 		case r.plan.version != version:
@@ -164,7 +164,7 @@ func (s *State) letGo(e *Effects, r *record) {
 		e.Released = &Released{Gang: r.key, Pods: len(waited), Placement: r.placement.how}
 	}
 	r.plan.letGo = true
-	r.plan.room.priority = anybody
+	r.plan.room.priority = keptFromNone
 	for _, known := range r.assumed {
 		known.letGo = true
 	}
@@ -178,7 +178,7 @@ func (s *State) letGo(e *Effects, r *record) {
 	}
 }
 
-// endIfDone ends a plan that sends nobody anywhere any more. What it left out may be planned now.
+// endIfDone drops a released plan once all its pods are assumed, and activates the pods that it did not cover.
 func (s *State) endIfDone(e *Effects, r *record) {
 	if r.plan != nil && r.plan.letGo && len(r.plan.room.pods) == 0 {
 		r.endPlan()

@@ -250,7 +250,7 @@ func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
 	}
 }
 
-// What makes a pod count may be known to those who plan the gang before word of it comes.
+// The planner may know what makes a pod count before the event about it comes.
 func TestAPodThatWasPutOnANodeCountsAsWhatItWasThen(t *testing.T) {
 	gated := memberPod("a", "")
 	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
@@ -289,7 +289,7 @@ func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
 	}
 }
 
-// A gang is planned around a pod that stands, of which word comes when its last pod has asked already.
+// A gang is planned around a running pod; the event about that pod comes after the gang's last pod has asked.
 func TestAGangIsNotLeftToWaitForWordThatCameLate(t *testing.T) {
 	state := known(2, memberPod("a", ""), memberPod("b", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("b", ""), Node: "n2"})
@@ -322,8 +322,7 @@ func TestAPlannedPodThatVanishesIsMissed(t *testing.T) {
 	}
 }
 
-// How a gang was placed is known from the moment it is planned until the plan is broken, and to nobody who has its name
-// after it.
+// The placement of a gang is known from its plan until the plan is broken, and not to a later gang of the same name.
 func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	member := memberPod("b", "")
 	asked := &gang.Gang{PodGroup: groupOf(1), Tree: needing(1), Pending: []*corev1.Pod{member}}

@@ -153,7 +153,7 @@ func (s *State) waitsInVain(r *record) bool {
 	return held != nil || len(assembled.Pending) == 0 || assembled.Satisfied(gang.NoPending)
 }
 
-// pods returns those of a gang as they are or are about to be: those that have been put on a node name it.
+// pods returns the pods of a gang; assumed pods name their node.
 func (r *record) pods() []*corev1.Pod {
 	pods := append(r.members.Pending(), r.members.Standing()...)
 	for _, onNode := range r.assumedPods() {
@@ -240,8 +240,7 @@ func (s *State) Related(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.
 	return maps.All(found)
 }
 
-// heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they
-// stood there.
+// heading returns the running, assumed and planned pods of a gang as if they stood on their nodes.
 func (r *record) heading() []*corev1.Pod {
 	pods := r.members.Standing()
 	if r.plan != nil {
@@ -257,8 +256,7 @@ func (r *record) heading() []*corev1.Pod {
 	return pods
 }
 
-// victimsChanged lets gangs try again that rank above one which may have become a victim, or one of which more may
-// leave.
+// victimsChanged lets gangs of higher rank try again after a gang may have become a victim, or may have more victims.
 func (s *State) victimsChanged(e *Effects, r *record) {
 	pods := r.members.Standing()
 	if len(pods) == 0 {
@@ -279,8 +277,8 @@ func expectsElse(old, podGroup *scheduling.PodGroup, r *record) bool {
 	return old.Annotations[expected] != podGroup.Annotations[expected] && !r.members.Placed()
 }
 
-// sameCarried reports whether an update of a PodGroup leaves alone what it shares with whom, and for which topology
-// its pods are made. These are annotations, which have no generation.
+// sameCarried reports whether an update of a PodGroup keeps what it shares with other gangs, and the topology that its
+// pods are made for. These are annotations, which have no generation.
 func sameCarried(old, podGroup *scheduling.PodGroup) bool {
 	return !slices.ContainsFunc(scheduling.CarriedAnnotations(), func(key string) bool {
 		return old.Annotations[key] != podGroup.Annotations[key]

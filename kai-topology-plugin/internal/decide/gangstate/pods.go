@@ -102,7 +102,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	case !stood && gang.Standing(pod):
 		s.fill(e, r, pod)
 		s.trimSeats(e, r)
-		if r.assumed[pod.UID] == nil { // Somebody else has bound it.
+		if r.assumed[pod.UID] == nil { // Another program has bound it.
 			s.edit(r)
 			s.dropMovesTo(e, r, pod.Spec.NodeName)
 			s.activateFollowing(e, r.key)
@@ -122,7 +122,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.markBegun(r)
 	}
 	if r.overtaken != nil && s.waitsInVain(r) {
-		// Somebody else has bound what was missing, or a binding was made that was thought to have failed.
+		// Another program has bound what was missing, or a binding succeeded that was thought to have failed.
 		s.stopWaiting(e, r)
 	}
 	if missed {
@@ -138,7 +138,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		}
 	}
 	r.early.Delete(pod.UID)
-	// A pod that somebody else has bound may have been the last one missing.
+	// A pod that another program has bound may have been the last missing one.
 	s.admit(e, r, now)
 	s.followerAppeared(e, r, now)
 }
@@ -166,17 +166,17 @@ func (s *State) regroup(e *Effects, r *record, pod *corev1.Pod) {
 	}
 }
 
-// mendWait has a gang planned anew whose pods have all been put on their nodes and wait, although they are all that it
-// needs: word of a pod that stands came after the last of them had asked.
+// mendWait plans a gang anew if its pods are all assumed and wait although they are all that it needs: the event about
+// a running pod came after the last of them had asked.
 func (s *State) mendWait(e *Effects, r *record, pod *corev1.Pod) {
 	if r.plan != nil && !r.plan.letGo && len(r.plan.room.pods) == 0 && r.members.OnNodes(r.plan.tree) {
-		s.planAnew(e, r, GangChanged, fmt.Sprintf("word of pod %s came late", pod.Name))
+		s.planAnew(e, r, GangChanged, fmt.Sprintf("the update of pod %s came late", pod.Name))
 	}
 }
 
-// podMoved is for a pod that is in another gang now, or in none. If it waits on a node for the gang that it was in,
-// nobody else has it come back from there. If it is being bound there, its new gang has it on its way; the room that
-// its old one held for a successor is the room that it is in.
+// podMoved is for a pod that is in another gang now, or in none. If it waits on a node for its old gang, this call must
+// reject it there. If it is being bound there, its new gang has it on its way; the room that its old gang held for a
+// replacement is the room that it is in.
 func (s *State) podMoved(e *Effects, old, pod *corev1.Pod, now time.Time) {
 	key, _ := gang.KeyOf(old)
 	r := s.known(key)
@@ -219,8 +219,8 @@ func (s *State) handOver(e *Effects, from *record, known *assumed, pod *corev1.P
 	s.gangChanged(e, to, now)
 }
 
-// callBack has pods come back that wait for a gang in which they are not any more, until they have. One of them may not
-// have been in the list of those that wait when it left the gang.
+// callBack rejects pods that wait for a gang that they have left, until they are rejected. One of them may not have
+// been in the list of waiting pods when it left the gang.
 func (s *State) callBack(e *Effects) { e.reject(sets.List(s.astray), "the pod is in another gang now") }
 
 // podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.
@@ -314,13 +314,13 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	case pod != nil && gang.MadeForOther(r.podGroup, pod):
 		return gang.OtherTopologyMessage(r.podGroup, pod)
 	case pod != nil && tree.Leaf(gang.LeafOf(pod)) == nil:
-		return fmt.Sprintf("subgroup %q is no leaf of PodGroup %s", gang.LeafOf(pod), r.key.Name)
+		return fmt.Sprintf("subgroup %q is not a leaf of PodGroup %s", gang.LeafOf(pod), r.key.Name)
 	}
 	return s.awaitFollower(e, r, now)
 }
 
-// admit activates the pods that PreEnqueue holds, if it would not hold them any more, and those that were left where
-// they were when the gang was changed and could not be planned.
+// admit activates the pods that PreEnqueue holds, if it would not hold them any more, and pods that were left alone
+// when the gang was changed and could not be planned.
 func (s *State) admit(e *Effects, r *record, now time.Time) {
 	if (len(r.gated) > 0 || r.held) && s.reasonToHold(e, r, nil, now) == "" {
 		r.takeGated(e)

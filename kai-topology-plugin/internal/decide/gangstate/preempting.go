@@ -16,14 +16,14 @@ import (
 type preempting struct {
 	// room is where the pods of the gang will go.
 	room *reservation
-	// awaited are the pods that have to be gone first.
+	// awaited are the pods that have to terminate first.
 	awaited sets.Set[types.UID]
-	// message says, in one sentence, who leaves.
+	// message names the victims in one sentence.
 	message string
 }
 
-// Preempting records that others leave for a gang, in place of any that did before, as decided for a pod of it.
-// Awaited are the pods that have to be gone before the gang is placed, and message says who they are.
+// Preempting records a preemption for a gang, in place of an earlier one, as decided for a pod of it. awaited are the
+// pods that have to terminate before the gang is placed, and message names them.
 func (s *State) Preempting(
 	asked *gang.Gang, version Version, pod *corev1.Pod, placements []Placement, awaited sets.Set[types.UID],
 	message string,
@@ -50,7 +50,7 @@ func (r *record) closePreemption() {
 	}
 }
 
-// EndPreemption gives up the room that others make for a gang: whoever comes may use what of it is free.
+// EndPreemption gives up the room that victims make for a gang: its free part is open to all.
 func (s *State) EndPreemption(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) { s.endPreemption(e, r) })
 }
@@ -66,8 +66,8 @@ func (s *State) endPreemption(e *Effects, r *record) {
 	s.givenBack(e, r.key)
 }
 
-// endPreemptionsOn is for a seat that is held from now on. Another gang that is not above it may have looked for those
-// who can leave when the pod was gone already, and have taken the room for free: it is to look again.
+// endPreemptionsOn is for a seat that is held from now on. Another gang of no higher priority may have looked for
+// victims after the pod was gone, and taken the room for free: it has to look again.
 func (s *State) endPreemptionsOn(e *Effects, of *record, seat *reservation) {
 	for _, r := range s.holding {
 		if r != of && r.preempting != nil && r.preempting.room.priority <= seat.priority &&
@@ -78,8 +78,8 @@ func (s *State) endPreemptionsOn(e *Effects, of *record, seat *reservation) {
 	}
 }
 
-// PreemptionFailed records that those who were to leave for a gang could not be asked to. The gang is decided anew,
-// and finds its domain half cleared.
+// PreemptionFailed records that the victims for a gang could not be evicted. The gang is decided anew, and finds its
+// domain half cleared.
 func (s *State) PreemptionFailed(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		r.closePreemption()

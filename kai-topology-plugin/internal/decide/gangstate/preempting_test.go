@@ -43,7 +43,7 @@ func TestOneWhoIsReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
 	}
 }
 
-// A gang that looks for those who can leave may see a pod leave before it is known that its successor has a seat there.
+// A gang that looks for victims may see a pod leave before it is known that its replacement has a seat there.
 func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
 	for name, c := range map[string]struct {
 		priority int32

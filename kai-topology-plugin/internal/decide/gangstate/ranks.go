@@ -22,9 +22,8 @@ type Member struct {
 // NoRank is no rank.
 const NoRank = -1
 
-// ranksOf gives each member that has no rank the lowest that is free, in the order of their paths, then of their
-// names, so that pods with neighbouring ranks stand next to each other. A pod keeps its rank for good, and who takes
-// its place gets it.
+// ranksOf gives each member without a rank the lowest free one, in the order of their paths, then of their names, so
+// that pods with neighbouring ranks are near each other. A pod keeps its rank for good, and its replacement gets it.
 func ranksOf(members []Member) map[types.UID]int {
 	members = slices.SortedFunc(slices.Values(members), func(a, b Member) int {
 		return cmp.Or(
@@ -59,8 +58,8 @@ func (s *State) RankOf(key gang.Key, pod types.UID) (rank int, ok bool) {
 	return rank, ok
 }
 
-// Rank gives all members of a group their ranks, the pod among them, whose rank it returns. Each gets its own by
-// another request, and all have to go together.
+// Rank gives all members of a group their ranks, and returns the pod's. Each member's rank is written by a request of
+// its own, and all must agree.
 func (s *State) Rank(key gang.Key, pod types.UID, members []Member) (rank int) {
 	s.change(key, func(r *record, _ *Effects) {
 		known, done := r.ranks[pod]

@@ -16,7 +16,7 @@ func newStateOfMine() *State {
 	return state
 }
 
-// rank returns the rank of a pod as whoever binds it asks for it.
+// rank returns the rank of a pod as the code that binds it asks for it.
 func (s *State) rank(pod types.UID, members func() []Member) int {
 	if rank, known := s.RankOf(mine, pod); known {
 		return rank
@@ -58,7 +58,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Whatever the order in which the pods of a gang are bound, and whoever is lost on the way, no two have one rank.
+// No two pods of a gang have one rank, whatever the order of bindings and losses.
 func TestRanksOfBoundPodsDiffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state, bound := newStateOfMine(), map[types.UID]int{}

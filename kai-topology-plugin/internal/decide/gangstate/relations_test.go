@@ -113,7 +113,7 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 	}
 }
 
-// A gang is near another one from the moment in which that has its nodes, whoever gave it them. It has no other reason
+// A gang is near another one from the moment in which that has its nodes, by whatever scheduler. It has no other reason
 // to try again.
 func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 	follower := gang.Key{Namespace: "default", Name: "follower"}

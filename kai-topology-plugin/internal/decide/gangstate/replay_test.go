@@ -169,7 +169,7 @@ func (p *player) call(next line) (then []json.RawMessage) {
 	return then
 }
 
-// taken returns who is on a node: what is shown there, or has been put there; nil if nobody is.
+// taken returns the pods that are shown or assumed on a node; nil if there are none.
 func (p *player) taken(node string) (taken []*corev1.Pod) {
 	for _, r := range p.state.gangs {
 		for _, pod := range r.members.Standing() {

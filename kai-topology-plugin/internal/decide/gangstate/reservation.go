@@ -18,29 +18,29 @@ type purpose int
 
 const (
 	// planned: pods of the gang go there. Room of a plan is closed to all others until the minima have their nodes; so
-	// is that of a pod whose binding failed, until it is tried again.
+	// is the room of a pod with a failed binding, until it is tried again.
 	planned purpose = iota
 	// forSuccessor: it is a seat. The owner of a pod that left, or is to move, makes another one for it: see seats.go.
 	forSuccessor
 	// cleared: pods of the gang come there once others have left, whether these were asked to or not: see
 	// preempting.go and overtakes.go.
 	cleared
-	// foreseen: for pods that are yet to be made, of a gang that has just been planned and of those that follow it.
+	// foreseen: room for pods that are not created yet, of a gang that has just been planned and of its followers.
 	foreseen
 )
 
-// Priorities of room that nobody may take, and that anybody may.
+// Priorities of room that no gang may take, and that any may take.
 const (
-	nobody  = math.MaxInt64
-	anybody = math.MinInt64
+	keptFromAll  = math.MaxInt64
+	keptFromNone = math.MinInt64
 )
 
 // reservation is room that is kept for pods on nodes which do not show them yet.
 type reservation struct {
 	purpose purpose
-	// of is the gang whose pods they are: that of the record, or one that follows it.
+	// of is the gang that the pods belong to: the gang of the record, or a follower.
 	of gang.Key
-	// priority is the highest of those that have to leave the room alone.
+	// priority is the highest priority that has to leave the room alone.
 	priority int64
 	// until is when the room is given back; the zero time is no end but that of its purpose.
 	until time.Time
@@ -53,8 +53,8 @@ type reservation struct {
 	blockers int
 }
 
-// isRetried reports whether the room is that of a pod whose binding failed after its gang was let go. The others may be
-// bound already.
+// isRetried reports whether the room is for a pod with a binding that failed after its gang was released. The others
+// may be bound already.
 func (v *reservation) isRetried() bool { return v.purpose == planned && !v.until.IsZero() }
 
 // isOverdue reports whether the room is kept because other gangs have overtaken the gang too often.
@@ -66,7 +66,7 @@ func (v *reservation) isSeat() bool { return v.purpose == forSuccessor }
 // isMoving reports whether the room is a seat of a move.
 func (v *reservation) isMoving() bool { return v.moves }
 
-// placement is that of the one pod for which a seat is held, or whose binding failed.
+// placement is the placement of the one pod that a seat is held for, or that has a failed binding.
 func (v *reservation) placement() Placement {
 	for _, placement := range v.pods {
 		return placement
@@ -85,8 +85,8 @@ func (v *reservation) on(node string) bool {
 }
 
 // concerns reports whether a gang, or with the zero key a pod without one, of some priority has to leave the room
-// alone. A gang uses what is kept for itself and for those that follow it; but a pod whose siblings are bound already
-// loses its room to nobody, other pods of its own gang included.
+// alone. A gang uses what is kept for itself and for its followers. But a pod with bound siblings keeps its room from
+// all others, also from pods of its own gang.
 func (v *reservation) concerns(r *record, asking gang.Key, priority int32) bool {
 	own := r.key == asking || v.of == asking
 	return int64(priority) <= v.priority && (!own || v.isRetried())
@@ -194,13 +194,13 @@ func (v *reservation) addTo(reserved clusterview.Reserved) {
 	}
 }
 
-// ReservesBelow reports whether a plan keeps room for somebody less important than a gang.
+// ReservesBelow reports whether a plan keeps room for a gang of lower rank than the given one.
 func (s *State) ReservesBelow(rank gang.Rank) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, r := range s.holding {
 		for _, v := range r.kept {
-			if r.key == rank.Gang || v.priority != nobody {
+			if r.key == rank.Gang || v.priority != keptFromAll {
 				continue
 			}
 			for _, placement := range v.pods {
@@ -213,11 +213,11 @@ func (s *State) ReservesBelow(rank gang.Rank) bool {
 	return false
 }
 
-// expire gives back room whose time has come.
+// expire gives back room after its time.
 func (s *State) expire(e *Effects, r *record, now time.Time) {
 	over := func(v *reservation) bool { return !v.until.IsZero() && !v.until.After(now) }
 	if slices.ContainsFunc(r.room((*reservation).isRetried), over) {
-		s.seatLost(e, r, "a pod whose binding failed did not come back in time")
+		s.seatLost(e, r, "a pod was not queued again in time after its binding failed")
 	}
 	s.giveBack(e, r, SeatExpired, over)
 	for _, v := range r.kept {

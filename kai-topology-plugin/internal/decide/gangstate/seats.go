@@ -32,7 +32,7 @@ type SeatChange struct {
 	Pod, Node string
 	// Ended is why the seat is held no more, empty if it is held from now on.
 	Ended SeatEnd
-	// By is who got the room of a seat that was taken.
+	// By is the gang or pod that got the room of a seat that was taken.
 	By string
 }
 
@@ -124,7 +124,7 @@ func (r *record) vacated(pod types.UID) *reservation {
 	return nil
 }
 
-// seats returns those that are held for successors: first those whose time ends first.
+// seats returns the seats held for replacement pods, by the end of their time.
 func (r *record) seats() (seats []*reservation) {
 	seats = r.room((*reservation).isSeat)
 	slices.SortStableFunc(seats, func(a, b *reservation) int {
@@ -161,8 +161,8 @@ func seatFor(seats []*reservation, leaf, node string) (found *reservation) {
 	return found
 }
 
-// claimed returns the seats to which successors are on their way: their room is kept for these already. If the plan is
-// broken, the seats are held as before. One whose successor goes elsewhere is held until that is bound.
+// claimed returns the seats with a replacement pod on its way: room is kept for that pod already. If the plan is
+// broken, the seats are held as before. A seat is held until its replacement is bound, if that goes elsewhere.
 func (r *record) claimed() sets.Set[*reservation] {
 	type place struct{ node, leaf string }
 	seats, coming := r.seats(), map[place]int{}
@@ -230,9 +230,8 @@ func (r *record) seatsOf(leaf string) (seats int) {
 	return seats
 }
 
-// hasAll reports whether a leaf that had so many seats would have more pods, with their successors, than it is expected
-// to have, or is no leaf of the gang any more. Of a leaf of which nobody has said how many are expected that is never
-// so.
+// hasAll reports whether a leaf with that many seats would have more pods, with the replacements, than expected, or is
+// not a leaf of the gang any more. It is false for a leaf without a number of expected pods.
 func (s *State) hasAll(r *record, leaf string, seats int) bool {
 	tree, _ := s.parse(r)
 	expected, _ := podgrouptree.ParseExpected(r.podGroup.Annotations)

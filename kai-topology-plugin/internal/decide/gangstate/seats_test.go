@@ -217,7 +217,7 @@ func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 	}
 }
 
-// Nobody else would hear of it: the pod has no node that it could leave.
+// No other event reports it: the pod has no node that it could leave.
 func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 	for name, end := range map[string]func(*State) Effects{
 		"the pod is deleted": func(s *State) Effects {

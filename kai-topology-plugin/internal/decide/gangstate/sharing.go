@@ -10,8 +10,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// Shares records what a pod that has been put on its node has to do with claims that are not allocated yet. Those that
-// it allocates are awaited like volumes, and pods that use them too wait on their nodes until it has.
+// Shares records what an assumed pod has to do with claims that are not allocated yet. The claims that it allocates are
+// awaited like volumes, and pods that use them too wait on their nodes until it has.
 func (s *State) Shares(key gang.Key, pod types.UID, sharing kubeframework.Sharing) {
 	s.change(key, func(r *record, _ *Effects) {
 		known := r.assumed[pod]
@@ -44,8 +44,8 @@ func (r *record) ridesAlong(known *assumed) bool {
 	return len(known.sharing.Rides) == 0 || r.allocating().HasAll(known.sharing.Rides...)
 }
 
-// allowRiders lets the first pod go of those that need not wait for a claim to be allocated any more. Each of them is
-// entered in the claim: many at a time would be in each other's way, and kube-scheduler gives up after a few attempts.
+// allowRiders releases the first of the pods that need not wait for the allocation of a claim any more. Each of them is
+// entered in the claim: many at a time would conflict, and kube-scheduler gives up after a few attempts.
 func (r *record) allowRiders(e *Effects) {
 	var next types.UID
 	allocating := r.allocating()

@@ -9,7 +9,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// sharingGang is a state in which a gang of two pods has got its nodes, of which a allocates the claim that b uses too.
+// sharingGang is a state in which a gang of two pods has got its nodes; a allocates the claim that b uses too.
 func sharingGang(t *testing.T, rides string) (state *State, of Permission, effects Effects) {
 	t.Helper()
 	state = known(2, memberPod("a", ""), memberPod("b", ""))

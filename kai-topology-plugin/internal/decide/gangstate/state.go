@@ -1,12 +1,10 @@
-// Package gangstate knows what the scheduler knows of each gang: one record per gang, under one lock.
+// Package gangstate keeps what the scheduler knows of each gang: one record per gang, under one lock.
 //
-// A record has the pods of the gang and those that PreEnqueue holds, what its PodGroup asks for, where its pods are
-// planned, the last answer, who leaves for it, how far a move of it has come, and how often others took room that it
-// waits for. All room that is kept for it is in one ledger, see reservation; State.Reserved says what of that others
-// have to leave to it. What happens is reported by a call of one method, which returns what is to be done about it: see
-// Effects.
-// Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
-// in a test.
+// A record has the pods of the gang and the pods that PreEnqueue holds, the request of its PodGroup, the planned nodes,
+// the last answer, its victims, the progress of a move, and how often others took room that it waits for. All room that
+// is kept for it is in one ledger, see reservation; State.Reserved says what other gangs have to leave to it. Each
+// event is reported by a call of one method, which returns what to do about it: see Effects. Nothing here calls other
+// components, and the time is always an argument, so that whole histories of a gang can be played through in a test.
 //
 // It is memory only: what a process forgets when it ends is planned anew. Seats alone outlive it, in the status of
 // PodGroups.
@@ -36,8 +34,8 @@ type State struct {
 
 	mu    sync.RWMutex
 	gangs map[gang.Key]*record
-	// holding and waiting are the records of gangs for which room is kept, whose pods are on their way or for which a
-	// time will come, and of those that were tried and do not fit. Others are looked at by their key only.
+	// holding are the records of gangs with kept room, with pods on their way or with a time to come; waiting are the
+	// records of gangs that were tried and do not fit. Other records are looked up by key only.
 	holding, waiting map[gang.Key]*record
 	// related are the gangs that look at each other, by gang.IndexKeys.
 	related map[gang.Key]sets.Set[gang.Key]
@@ -53,9 +51,9 @@ type State struct {
 	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
 	bettered int
 	// edits counts changes of gangs and their pods, vacancies the pods that have left a seat, and openings how often
-	// those who have no place were asked to try again.
+	// gangs that do not fit were asked to try again.
 	edits, vacancies, openings int64
-	// nodes are those that there are, as they are.
+	// nodes are the present nodes.
 	nodes map[string]*corev1.Node
 	// standing are the pods that stand, or have been put on a node, by their node.
 	standing map[string]map[types.UID]*corev1.Pod
@@ -76,7 +74,8 @@ type record struct {
 	// held is set if the gang could not be planned when it was changed last, and pods that PreEnqueue does not hold were
 	// left where they were.
 	held bool
-	// early are pods that asked before word of them came: whoever wakes the members of the gang does not know of them.
+	// early are pods that asked before the event about them came: code that wakes the members of the gang does not know
+	// them.
 	early sets.Set[types.UID]
 
 	// podGroup is nil as long as there is none.
@@ -92,12 +91,13 @@ type record struct {
 	owes bool
 	// assumed are pods that the scheduler has put on a node, until the API server shows them there.
 	assumed map[types.UID]*assumed
-	// kept is the room that is kept for the gang, and for those that follow it.
+	// kept is the room that is kept for the gang and its followers.
 	kept []*reservation
-	// done are the pods that have done their work and are there, by their leaf, and ended counts those that are gone.
+	// done are the completed pods that still exist, by their leaf, and ended counts the deleted ones.
 	done  map[types.UID]string
 	ended map[string]int
-	// claims are those of pods on their way to a node whose volumes are yet to be made, or devices to be prepared.
+	// claims are claims of pods on their way to a node, with volumes that are not provisioned yet or devices to be
+	// prepared.
 	claims map[types.UID]string
 	// ranks are those of pods that are being bound.
 	ranks map[types.UID]int
@@ -106,17 +106,17 @@ type record struct {
 	// edited is the number of the last edit that concerns the gang: its own, or one of a gang that it depends on.
 	edited   int64
 	attempts attempts
-	// preempting says who leaves for the gang; nil if nobody does.
+	// preempting is the preemption for the gang; nil if there is none.
 	preempting *preempting
 	// delayed is since when the gang has waited for room to become free by itself, and delayEnds when it has waited
 	// for long enough; the zero time if it need not be activated then.
 	delayed   since
 	delayEnds time.Time
-	// leading is its wait for the pods of those that follow it.
+	// leading is its wait for the pods of its followers.
 	leading leading
 	// planned is when room was first kept for pods that it is expected to have.
 	planned since
-	// overtaken has what the gang waits for, and who took it; nil if it does not wait.
+	// overtaken has what the gang waits for, and the gangs that took it; nil if it does not wait.
 	overtaken *overtaken
 
 	// yields is how often gangs ahead were let go first since the gang was placed last.
@@ -184,7 +184,7 @@ func (s *State) record(key gang.Key) *record {
 	return known
 }
 
-// known returns the record of a gang, an empty one that nobody keeps if there is none.
+// known returns the record of a gang, or an empty one that is not stored.
 func (s *State) known(key gang.Key) *record {
 	if known := s.gangs[key]; known != nil {
 		return known

@@ -29,13 +29,13 @@ const MostSeats = 2048
 type Status struct {
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *solve.Answer
-	// Claim is one whose volume or device the gang waits for before any pod is bound, the first by its name; empty if
-	// there is none.
+	// Claim is a claim with a volume or device that the gang waits for before any pod is bound, the first by name;
+	// empty if there is none.
 	Claim string
 	// Placement is how close together the last plan placed the gang; nil if there is none, it did not come true, or the
 	// gang prefers no level.
 	Placement *scheduling.PlacementStatus
-	// Seats are those that are held for successors of pods of the gang: those that were alike together, sorted.
+	// Seats are the seats held for replacement pods of the gang: equal ones together, sorted.
 	Seats []scheduling.SeatsStatus
 	// Reservations are room that others have to leave to the gang.
 	Reservations []scheduling.ReservationStatus
@@ -86,9 +86,9 @@ func (r *record) seatsStatus() (all []scheduling.SeatsStatus) {
 	return all
 }
 
-// reservationsStatus has, in a stable order, the nodes that are reserved because the gang is overdue, and those that
-// others leave. What is over within moments is not among them: a status that said so would come too late, and have to
-// be written twice.
+// reservationsStatus has, in a stable order, the nodes that are reserved because the gang is overdue, and the nodes
+// that victims leave. Reservations that end within moments are left out: a status with them would come too late, and
+// have to be written twice.
 func (r *record) reservationsStatus() (all []scheduling.ReservationStatus) {
 	for _, v := range r.room((*reservation).isOverdue) {
 		all = append(all, scheduling.ReservationStatus{
@@ -154,7 +154,7 @@ func isMoving(podGroup *scheduling.PodGroup) bool {
 	return planned != nil && planned.Reason == scheduling.ReasonMoving
 }
 
-// restoreSeats holds those that the status of a PodGroup lists: the scheduler that held them has ended.
+// restoreSeats holds the seats in the status of a PodGroup: the scheduler that held them has ended.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return

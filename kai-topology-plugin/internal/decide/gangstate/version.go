@@ -10,7 +10,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Version tells apart what a gang asks for at different times: its PodGroup, what that shares with whom, and the
+// Version tells apart what a gang requests at different times: its PodGroup, what that shares with other gangs, and the
 // Topologies that it names.
 type Version struct {
 	UID        types.UID

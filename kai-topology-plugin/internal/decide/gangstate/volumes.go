@@ -11,10 +11,10 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// A volume that waits for its first consumer is made once its pod has a node, between Permit and the binding, and may
-// take minutes or never come; so may a device that is to be prepared. No pod of a gang that starts is bound before as
-// many as it needs have their volumes and devices: half a gang would hold its devices for nothing. A gang of which pods
-// stand has started.
+// A volume that waits for its first consumer is provisioned once its pod has a node, between Permit and the binding,
+// and may take minutes or never come; so may a device that is to be prepared. No pod of a gang that starts is bound
+// before as many as it needs have their volumes and devices: half a gang would hold its devices for nothing. A gang
+// with a running pod has started.
 
 // Provided records that a pod has all its volumes, and decides whether it is bound now. One that waits asks again once
 // Effects.Provided is set.
@@ -27,7 +27,7 @@ func (s *State) Provided(key gang.Key, pod types.UID) (permission Permission, ef
 			known.sharing = kubeframework.Sharing{}
 			r.allowRiders(e)
 		}
-		e.Provided = awaited && !waits // Whoever waits asks again.
+		e.Provided = awaited && !waits // A waiting pod asks again.
 		switch {
 		case known != nil && !known.letGo:
 			permission = Return
@@ -58,7 +58,7 @@ func (s *State) awaitsVolumes(r *record) bool {
 	return tree != nil && !tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return provided[leaf.Name] })
 }
 
-// unprovided returns a claim whose volume the gang waits for, the first by its name; empty if there is none.
+// unprovided returns a claim with a volume that the gang waits for, the first by name; empty if there is none.
 func (s *State) unprovided(r *record) string {
 	if !s.awaitsVolumes(r) {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// claiming is a state in which a gang of two pods has been let go, of which one awaits its volume.
+// claiming is a state in which a gang of two pods has been released; one of them awaits its volume.
 func claiming(t *testing.T) *State {
 	t.Helper()
 	state := known(2, memberPod("a", ""), memberPod("b", ""))

@@ -40,8 +40,8 @@ func block(name string, rack int, priority, minimum int32, gpus int64) preemptio
 	return w
 }
 
-// floor is a question about a gang of half as many groups as there are racks of 16 nodes, each in a rack, with pods of
-// so many kinds. On all nodes somebody stands who could leave.
+// floor is a question about a gang with half as many groups as there are racks of 16 nodes, each group in a rack, with
+// pods of that many kinds. Every node has pods that can be victims.
 func floor(racks, kinds int) preemption.Question {
 	q := preemption.Question{
 		Priority: 10, Levels: map[string][]string{"t": {"rack"}},

@@ -25,8 +25,8 @@ type budget struct {
 	gone map[string]metav1.Time
 }
 
-// BudgetsOf reads PodDisruptionBudgets, in any order. Those whose selector is wrong or selects nothing count no pods,
-// as in kube-scheduler.
+// BudgetsOf reads PodDisruptionBudgets, in any order. A budget with an invalid or empty selector counts no pods, as in
+// kube-scheduler.
 func BudgetsOf(pdbs []*policyv1.PodDisruptionBudget) Budgets {
 	read := Budgets{byNamespace: map[string][]budget{}}
 	byName := func(a, b *policyv1.PodDisruptionBudget) int {

@@ -29,14 +29,14 @@ type Candidates struct {
 	// leaving are pods, of whatever gang and priority, that are being deleted.
 	leaving []*corev1.Pod
 	budgets Budgets
-	// below is the priority that those who leave are below.
+	// below is an upper bound of the priority of victims.
 	below int32
 }
 
-// Empty reports whether nobody leaves or can be asked to.
+// Empty reports whether there are neither candidates nor pods that terminate.
 func (c *Candidates) Empty() bool { return len(c.workloads) == 0 && len(c.leaving) == 0 }
 
-// CandidatesFor returns who can be asked to leave the nodes for a gang: pods and preemptible gangs of lower priority.
+// CandidatesFor returns the possible victims on the nodes for a gang: pods and preemptible gangs of lower priority.
 func CandidatesFor(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
 	all := func([]*corev1.Pod) bool { return true }
 	return CandidatesAmong(rank, nodes, podGroups, budgets, all)
@@ -72,8 +72,8 @@ func CandidatesAmong(
 	return c, c.sort()
 }
 
-// LeftoversBelow returns who can be asked to leave the nodes for a group that a gang can do without: what is of no use
-// to gangs that rank lower. Of two gangs that wait for each other's leftovers, one gives way.
+// LeftoversBelow returns the possible victims on the nodes for an optional group of a gang: pods that are of no use to
+// gangs of lower rank. Of two gangs that wait for each other's leftovers, one gives way.
 func LeftoversBelow(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
 	c := &Candidates{budgets: budgets, below: rank.Priority}
 	gangs, _ := c.standing(nodes, rank.Gang)
@@ -152,7 +152,7 @@ func (w *Workload) useless() Workload {
 	return Workload{Protected: w.Protected, Priority: math.MinInt32}
 }
 
-// WorkloadOf returns a gang of which pods stand, at least one, without its Pods.
+// WorkloadOf returns a gang that has the given running pods, at least one, without its Pods.
 func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, error) {
 	workload := Workload{Gang: true, Priority: kubeframework.Priority(pods[0])}
 	for _, pod := range pods {

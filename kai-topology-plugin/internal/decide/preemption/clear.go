@@ -107,8 +107,8 @@ func (s *search) violating(ordered []int) map[int]bool {
 	return violating
 }
 
-// prefix returns how many of the workloads, in order, have to leave as a whole for the gang to fit, when all together
-// are enough. Those that are alike leave together.
+// prefix returns the number of workloads, in order, that must leave as a whole for the gang to fit, given that all of
+// them suffice. Equal workloads leave together.
 func (s *search) prefix(workloads []int, alike func(a, b int) bool) int {
 	var ends []int
 	for i := range workloads {
@@ -149,7 +149,7 @@ func (s *search) reprieve(d *domain, workloads []int) set {
 	ordered := slices.Clone(inTheWay)
 	slices.Reverse(ordered)
 	for _, i := range ordered {
-		// Whole gangs first, so that few are broken: of each all stay but those that it can do without.
+		// Whole gangs come first, so that few are broken: each keeps all pods but its optional ones.
 		fewer := taken.with(i, s.dispensable(d, i))
 		if !s.spent() && s.fitsStill(taken, fewer, i) {
 			taken = fewer
@@ -193,8 +193,8 @@ func (s *search) dispensable(d *domain, workload int) []bool {
 	return leaves
 }
 
-// pieces returns ways in which a part of those of a workload who leave could stay: subgroups as a whole, then pods, the
-// oldest first. None of them leaves a group below its minimum that was not.
+// pieces returns ways in which some victims of a workload could stay: subgroups as a whole, then pods, the oldest
+// first. None of them leaves a group below its minimum that was not.
 func (s *search) pieces(taken set, workload int) []func(leaves []bool) []bool {
 	w := s.workloads[workload]
 	if w.Tree == nil || taken[workload] == nil {

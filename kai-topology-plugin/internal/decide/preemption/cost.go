@@ -6,7 +6,7 @@ import "cmp"
 type Cost struct {
 	// Violations is by how many pods PodDisruptionBudgets are overdrawn.
 	Violations int
-	// Priority is the highest of those who leave.
+	// Priority is the highest priority of the victims.
 	Priority int32
 	// Gangs is how many gangs lose all their pods.
 	Gangs int

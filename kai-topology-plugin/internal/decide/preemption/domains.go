@@ -34,8 +34,8 @@ func (d *domain) has(nodes []string) bool {
 	})
 }
 
-// domains returns those in which somebody would have to leave, one for all nodes if the gang as a whole is not tied
-// to any. A gang of which pods run already has but the one in which they stand.
+// domains returns the domains with possible victims, one for all nodes if the gang as a whole needs no single domain. A
+// gang with running pods has only the domain in which they stand.
 func (s *search) domains() []*domain {
 	root := &s.q.Gang.Root.Constraint
 	depth := slices.Index(s.q.Levels[root.Topology], root.Required) + 1
@@ -227,7 +227,7 @@ func smallest(demands []packing.Resources, count int) packing.Resources {
 	}
 	total := packing.Resources{}
 	for name, asked := range amounts {
-		// Who does not ask for a resource asks for none of it.
+		// The others do not request the resource.
 		slices.Sort(asked)
 		without := len(demands) - len(asked)
 		for _, amount := range asked[:max(0, min(count-without, len(asked)))] {

@@ -23,16 +23,16 @@ type Request struct {
 	solve.Request
 	// Snapshot has the Nodes of the request.
 	Snapshot fwk.NodeInfoLister
-	// Candidates are those who stand on the nodes.
+	// Candidates are the possible victims on the nodes.
 	Candidates *Candidates
-	// Decide decides the gang by all filters. It is called while the snapshot shows the nodes without those who leave.
+	// Decide decides the gang by all filters. It is called while the snapshot shows the nodes without the victims.
 	Decide func() (*solve.Answer, error)
 }
 
-// Choice is who leaves for a gang, and where its pods then go.
+// Choice is the victims for a gang, and the nodes that its pods get.
 type Choice struct {
 	Victims []Preempted
-	// Awaited are the victims, and those who are leaving already and are in the way.
+	// Awaited are the victims, and pods in the way that terminate already.
 	Awaited []*corev1.Pod
 	// Nodes has the node of each pod of the gang by its name.
 	Nodes map[string]string
@@ -49,7 +49,7 @@ type Preempted struct {
 	Gang gang.Key
 }
 
-// Find returns who leaves so that the gang fits, by all filters of the profile; nil if nobody's leaving helps.
+// Find returns the victims that let the gang fit, by all filters of the profile; nil if there are none.
 func Find(ctx context.Context, request Request) (*Choice, error) {
 	answer, err := request.cheapest(ctx)
 	if err != nil || answer == nil {

@@ -316,7 +316,7 @@ func TestVictimsAreFoundInFullRacks(t *testing.T) {
 	})
 }
 
-// checkNeeded checks that nobody leaves who could stay: no whole workload, and no pod by itself.
+// checkNeeded checks that every victim is needed: each whole workload, and each single pod.
 func (o *oracle) checkNeeded(t *rapid.T, answer *preemption.Answer) {
 	for w := range o.s.workloads {
 		without := takenBy(answer)

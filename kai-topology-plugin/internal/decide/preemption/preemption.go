@@ -20,11 +20,11 @@ import (
 // packing engine.
 const DefaultBudget = packing.DefaultBudget
 
-// Question is a gang that does not fit, and who stands where.
+// Question is a gang that does not fit, and the running workloads.
 type Question struct {
 	// Cluster has every standing pod assigned. It is as before when Choose returns.
 	Cluster *packing.Cluster
-	// Leave is told of a pod that the Cluster is without, or that is back, on a node; nil if nobody needs to know.
+	// Leave is told of a pod that the Cluster is without, or that is back, on a node; may be nil.
 	Leave func(node, id string, back bool)
 	// Gang has no room; Priority is its own.
 	Gang     *packing.Gang
@@ -35,7 +35,7 @@ type Question struct {
 	Nodes []string
 	// Leaving are assigned pods, by ID and Node, that are on their way out already. Their room costs nothing.
 	Leaving []packing.Pod
-	// Workloads are who else stands, sorted in any stable way.
+	// Workloads are the running workloads, sorted in any stable way.
 	Workloads []Workload
 	// Budgets has, for each PodDisruptionBudget, how many pods it still lets go.
 	Budgets []int
@@ -47,7 +47,7 @@ type Question struct {
 	Budget int
 }
 
-// Answer is who has to leave.
+// Answer has the victims.
 type Answer struct {
 	// Victims are the pods that leave, by workload, then in the order of its pods. There are none if the pods that are
 	// leaving already make room enough.
@@ -104,7 +104,7 @@ func (q *Question) restore(pod packing.Pod) {
 	}
 }
 
-// candidate is a domain with those who would leave it.
+// candidate is a domain with its victims.
 type candidate struct {
 	domain *domain
 	taken  set

@@ -13,7 +13,7 @@ func TestChoose(t *testing.T) {
 	two := [][]int64{{2, 2}, {2, 2}}
 	for name, test := range map[string]struct {
 		scene scene
-		// want is nil if nobody's leaving helps.
+		// want is nil if no victims help.
 		want []string
 	}{
 		"the rack whose gang has the lowest priority is cleared": {

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// scene is a cluster of racks with nodes of some GPUs, those who stand there, and a gang that wants in.
+// scene is a cluster of racks with nodes of some GPUs, the workloads that run there, and a gang that does not fit.
 type scene struct {
 	racks     [][]int64 // the GPUs of each node of each rack
 	workloads []preemption.Workload
@@ -123,7 +123,7 @@ func flat(minimum int32) *podgrouptree.Tree {
 	return tree(scheduling.PodGroupSpec{MinMember: ptr.To(minimum)})
 }
 
-// replicas is a gang of as many subgroups, named s0, s1 and so on, of which some are needed.
+// replicas is a gang of count subgroups named s0, s1 and so on; needed of them are needed.
 func replicas(count int, needed, minimum int32) *podgrouptree.Tree {
 	spec := scheduling.PodGroupSpec{MinSubGroup: ptr.To(needed)}
 	for i := range count {

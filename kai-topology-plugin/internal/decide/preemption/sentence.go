@@ -13,14 +13,14 @@ import (
 // maxNamed is how many gangs a sentence names.
 const maxNamed = 3
 
-// String says who leaves for a gang, and where.
+// String names the victims for a gang, and their domain.
 func (c *Choice) String() string {
 	where := ""
 	if c.Where != "" {
 		where = " in " + c.Where
 	}
 	if len(c.Victims) == 0 {
-		return fmt.Sprintf("room is becoming free%s: waiting for %s to be gone", where, Count(len(c.Awaited), "pod"))
+		return fmt.Sprintf("room is becoming free%s: waiting for %s to terminate", where, Count(len(c.Awaited), "pod"))
 	}
 	gangs, single := map[gang.Key]int{}, 0
 	for _, victim := range c.Victims {
@@ -44,7 +44,7 @@ func (c *Choice) String() string {
 	if single > 0 {
 		parts = append(parts, Count(single, "pod")+" without a gang")
 	}
-	return fmt.Sprintf("room is being made%s: waiting for %s to be gone", where, strings.Join(parts, ", "))
+	return fmt.Sprintf("room is being made%s: waiting for %s to terminate", where, strings.Join(parts, ", "))
 }
 
 // Count returns a number of things in words.

@@ -17,10 +17,10 @@ func TestSentences(t *testing.T) {
 		return victims
 	}
 	for want, choice := range map[string]preemption.Choice{
-		"room is becoming free: waiting for 1 pod to be gone": {Awaited: []*corev1.Pod{nil}},
-		"room is being made in rack r1: waiting for 2 pods of ns/a, 1 pod of ns/b, 2 pods without a gang to be gone": {
+		"room is becoming free: waiting for 1 pod to terminate": {Awaited: []*corev1.Pod{nil}},
+		"room is being made in rack r1: waiting for 2 pods of ns/a, 1 pod of ns/b, 2 pods without a gang to terminate": {
 			Where: "rack r1", Victims: append(gangs("b", "a", "a"), preemption.Preempted{}, preemption.Preempted{})},
-		"room is being made: waiting for 1 pod of ns/a, 1 pod of ns/b, 1 pod of ns/c, pods of 2 more gangs to be gone": {
+		"room is being made: waiting for 1 pod of ns/a, 1 pod of ns/b, 1 pod of ns/c, pods of 2 more gangs to terminate": {
 			Victims: gangs("e", "d", "c", "b", "a")},
 	} {
 		if got := choice.String(); got != want {

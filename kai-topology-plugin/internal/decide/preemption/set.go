@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// set has, by workload, which of its pods are to leave. Those of whom nobody leaves are not in it. Sets share what
-// they have in common, so the slices are never changed.
+// set has, by workload, which of its pods are victims. Workloads without victims are not in it. Sets share slices,
+// which are never changed.
 type set map[int][]bool
 
 func (s set) has(workload, pod int) bool {
@@ -25,7 +25,7 @@ func (s set) with(workload int, leaves []bool) set {
 	return other
 }
 
-// workloads returns who is in the set, sorted.
+// workloads returns the workloads in the set, sorted.
 func (s set) workloads() []int {
 	return slices.Sorted(maps.Keys(s))
 }

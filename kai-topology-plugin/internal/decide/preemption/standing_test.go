@@ -109,7 +109,8 @@ func TestCompanionsOfVictims(t *testing.T) {
 	}
 }
 
-// Kube-scheduler looks at nodes in parallel: each gang is read once, and the answers do not depend on who asks first.
+// kube-scheduler looks at nodes in parallel: each gang is read once, and the answers do not depend on the order of
+// calls.
 func TestGangsAreReadOnceHoweverManyNodesAreLookedAt(t *testing.T) {
 	group := groupOf("gang", "")
 	group.Spec.MinMember = ptr.To[int32](2)

@@ -16,7 +16,7 @@ type search struct {
 	q *Question
 	// asked is the gang without what makes a decision longer but no different.
 	asked *packing.Gang
-	// workloads are those that have to give way to the gang.
+	// workloads are the workloads that give way to the gang.
 	workloads []*workload
 	// released says which of their pods the cluster is without at the moment.
 	released set

@@ -11,8 +11,7 @@ import (
 type Workload struct {
 	// Gang is set for a gang.
 	Gang bool
-	// Tree has the minima of a gang. A gang whose PodGroup cannot be read has none, and leaves as a whole or not at
-	// all.
+	// Tree has the minima of a gang. A gang with an invalid PodGroup has none, and leaves as a whole or not at all.
 	Tree *podgrouptree.Tree
 	// Priority is the highest of its pods.
 	Priority int32
@@ -22,7 +21,7 @@ type Workload struct {
 	// pods.
 	created time.Time
 	seats   []string
-	// Pods are those that stand, all of them, in any stable order.
+	// Pods are all running pods, in any stable order.
 	Pods []Pod
 
 	// byLeaf has the indices of the pods of each leaf, once they were asked for.
@@ -46,9 +45,9 @@ type Pod struct {
 // mayLeaveFor reports whether the workload can be asked to leave for one of a priority.
 func (w *Workload) mayLeaveFor(priority int32) bool { return !w.Protected && w.Priority < priority }
 
-// Complete adds, to the pods of a workload that are to leave, those that are of no use without them: a group that
-// would be left below its minimum leaves as a whole, and so does the gang. Of a gang of which the groups still have
-// their minima nobody else leaves. It reports whether the whole workload leaves.
+// Complete adds, to the victims of a workload, the pods that are of no use without them: a group that would be left
+// below its minimum leaves as a whole, and so does the gang. While the groups keep their minima, no further pod leaves.
+// It reports whether the whole workload leaves.
 func (w *Workload) Complete(leaves []bool) (whole bool) {
 	if !anyOf(leaves) {
 		return len(leaves) == 0

@@ -50,8 +50,8 @@ func BenchmarkPlans(b *testing.B) {
 	planAgain(b, cluster, allMay(cluster, scheduling.RepairMoveGang)[:1])
 }
 
-// BenchmarkPlansForALostRack plans what is moved for six gangs that have lost a rack of 18 nodes, of which each had a
-// subgroup on three, and has another one in a rack beside it. No other rack of their block has more than two free
+// BenchmarkPlansForALostRack plans the moves of six gangs after the loss of a rack of 18 nodes. Each gang had a
+// subgroup on three of them, and has another one in the next rack. No other rack of their block has more than two free
 // nodes. Three of the gangs go to another block, and the others into the room that those leave.
 func BenchmarkPlansForALostRack(b *testing.B) {
 	const hit = 6

@@ -17,7 +17,7 @@ import (
 type breach struct {
 	Asked
 	turn turns.Turn
-	// lost are its pods that are to be placed anew, kept those that stand.
+	// lost are its pods that need another node, kept its running pods.
 	lost, kept []*corev1.Pod
 	// ladders has, for each innermost group with a constraint of its own that has lost pods, that group and those with
 	// a constraint around it, up to the root.
@@ -53,7 +53,7 @@ func (p *planner) hurt(asked []Asked) (all []*breach) {
 	return all
 }
 
-// breachOf tells the pods of a gang apart. Those are lost whose node is gone, or loses them.
+// breachOf divides the pods of a gang: a pod is lost if its node is deleted, or loses it.
 func (p *planner) breachOf(turn turns.Turn, loses func(*corev1.Node, *corev1.Pod) bool) *breach {
 	hit := &breach{Asked: Asked{Gang: turn.Rank.Gang}, turn: turn}
 	for _, pod := range turn.Gang.Standing {

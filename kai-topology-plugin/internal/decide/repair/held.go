@@ -46,7 +46,7 @@ func (p *planner) confirm(ctx context.Context, hit *breach) error {
 	return nil
 }
 
-// pin returns the pods that have a seat, each of which can go nowhere else, and whether every seat has a pod.
+// pin returns the pods that have a seat, each restricted to its node, and whether every seat has a pod.
 func pin(pods []*corev1.Pod, held []Seat) (pinned []*corev1.Pod, complete bool) {
 	left := slices.Clone(held)
 	for _, pod := range pods {

@@ -13,7 +13,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// puzzle is a small cluster with one gang of two subgroups, each of which needs one rack, and both one zone.
+// puzzle is a small cluster with one gang in one zone. It has two subgroups, each in one rack.
 type puzzle struct {
 	// nodes are by name, with how many devices are free of others.
 	nodes []string

@@ -27,7 +27,7 @@ import (
 	"packtree.dev/shared/repairpolicy"
 )
 
-// owned reads a cluster whose pods have a controller, a UID and the label gang.
+// owned reads a cluster of pods with a controller, a UID and the label gang.
 func owned(t testing.TB, text string) *inventory.Inventory {
 	cluster := read(t, text)
 	for _, pod := range cluster.Pods {
@@ -121,11 +121,11 @@ func TestPlans(t *testing.T) {
 			want: []string{"g: moving subgroup a (1 pod) from l/rack z/r1 to z/r2 would help, which annotation packtree.dev/repair-move: subgroup would allow"}},
 		"nobody moves where the lost one has a place": {cluster: racks + nodes(4, "z-r1-n2") + hurt, move: all, want: []string{"g: nobody moves"}},
 		"no rung without all seats": {cluster: topology + nodes(4, "z-r1-n1", "z-r2-n1") + hurt, move: all,
-			want: []string{"g: no place was found for the gang, even if all its pods moved"}},
+			want: []string{"g: no placement was found for the gang, even if all its pods moved"}},
 		"two gangs are not told of the same room": {
 			cluster: racks + nodes(4, "z-r3-n1") + hurt + podGroup("h", twoInRack) + pods("h", "", 4, "z-r3-n1", ""), move: all,
 			want: []string{"g: will move the whole gang (1 pod) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-0 +z-r2-n1 +z-r2-n2",
-				"h: no place was found for the gang, even if all its pods moved"}},
+				"h: no placement was found for the gang, even if all its pods moved"}},
 		"what one leaves is room for another": {
 			cluster: topology + nodes(4, "z-r1-n1", "z-r1-n2", "z-r2-n1", "z-r2-n2", "z-r3-n1") + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 2, "z-r1-n1", "z-r1-n2", "") +
 				podGroup("u", "minMember: 1") + pods("u", "", 2, "z-r1-n1") + podGroup("v", "minMember: 1") + pods("v", "", 2, "z-r1-n2") +
@@ -133,12 +133,12 @@ func TestPlans(t *testing.T) {
 			want: []string{"g: will move the whole gang (2 pods) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-0 -g-1 +z-r2-n1 +z-r2-n1 +z-r2-n2",
 				"h: will move the whole gang (1 pod) from l/rack z/r3 to z/r1 at 2026-01-01T12:00:00Z: -h-0 +z-r1-n1 +z-r1-n2"}},
 		"a budget forbids": {cluster: racks + hurt, move: all, rules: repair.Rules{Budgets: preemption.BudgetsOf([]*policyv1.PodDisruptionBudget{budget(0, ofG)})},
-			want: []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but PodDisruptionBudget default/keep does not let all of these pods go"}},
+			want: []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but PodDisruptionBudget default/keep does not allow the eviction of all these pods"}},
 		"a budget allows": {cluster: racks + hurt, move: all, rules: repair.Rules{Budgets: preemption.BudgetsOf([]*policyv1.PodDisruptionBudget{budget(1, ofG)})},
 			want: []string{"g: will move the whole gang (1 pod) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-0 +z-r2-n1 +z-r2-n2"}},
 		"two budgets for one pod forbid": {cluster: racks + hurt, move: all, rules: repair.Rules{
 			Budgets: preemption.BudgetsOf([]*policyv1.PodDisruptionBudget{budget(5, ofG), budget(5, ofG)})},
-			want: []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but PodDisruptionBudget default/keep does not let all of these pods go"}},
+			want: []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but PodDisruptionBudget default/keep does not allow the eviction of all these pods"}},
 		"a budget is shared by all plans": {
 			cluster: racks + nodes(4, "z-r3-n1", "z-r4-n1", "z-r4-n2") + hurt + podGroup("h", twoInRack) + pods("h", "", 4, "z-r3-n1", ""), move: all,
 			change: func(cluster *inventory.Inventory) {
@@ -148,7 +148,7 @@ func TestPlans(t *testing.T) {
 			},
 			rules: repair.Rules{Budgets: preemption.BudgetsOf([]*policyv1.PodDisruptionBudget{budget(1, ofG)})},
 			want: []string{"g: will move the whole gang (1 pod) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -g-0 +z-r2-n1 +z-r2-n2",
-				"h: moving the whole gang (1 pod) from l/rack z/r3 to z/r4 would help, but PodDisruptionBudget default/keep does not let all of these pods go"}},
+				"h: moving the whole gang (1 pod) from l/rack z/r3 to z/r4 would help, but PodDisruptionBudget default/keep does not allow the eviction of all these pods"}},
 		"a larger move where a budget forbids the smaller": {
 			cluster: topology + nodes(3, "z-r1-n1", "z-r1-n2", "z-r2-n1") +
 				podGroup("g", `subGroups: [{name: a, minMember: 3, `+oneRack+`}, {name: b, minMember: 2, `+oneRack+`}]`) +
@@ -178,7 +178,7 @@ func TestPlans(t *testing.T) {
 				other.UID = "o"
 				return clusterview.Reserved{"z-r2-n1": {other}}
 			}},
-			want: []string{"g: no place was found for the gang, even if all its pods moved"}},
+			want: []string{"g: no placement was found for the gang, even if all its pods moved"}},
 		"pods that are about to be stopped count as lost": {
 			cluster: racks + nodes(4, "z-r2-n3") + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 2, "z-r1-n1", "z-r1-n1", ""), move: all,
 			change: func(cluster *inventory.Inventory) {

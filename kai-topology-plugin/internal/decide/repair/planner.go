@@ -75,7 +75,7 @@ func (p *planner) run(
 	})
 }
 
-// option decides a gang whose pods in some of its groups move; nil if it does not fit.
+// option decides a gang in which the pods of some groups move; nil if it does not fit.
 func (p *planner) option(ctx context.Context, hit *breach, moved []*group) (*option, error) {
 	turn, moving := hit.without(moved)
 	seats, placed, err := p.answer(ctx, turn, moving)
@@ -85,7 +85,7 @@ func (p *planner) option(ctx context.Context, hit *breach, moved []*group) (*opt
 	return &option{moved: moved, moving: moving, seats: seats}, nil
 }
 
-// answer returns where the pods of a gang go of which some have left their nodes, and whether it has what it needs.
+// answer returns the nodes of the pods of a gang after some have left their nodes, and whether it has what it needs.
 func (p *planner) answer(
 	ctx context.Context, turn turns.Turn, moving []*corev1.Pod,
 ) (seats []Seat, placed bool, err error) {

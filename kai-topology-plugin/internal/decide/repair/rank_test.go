@@ -51,13 +51,13 @@ func TestGangsAreDecidedInOrderOfRank(t *testing.T) {
 		"one of higher priority is decided first": {cluster: both(1, 2) + node("z-r2-n1", 3), change: prioritised(map[string]int32{"h": 1}),
 			want: []string{"g" + stays, moves("h", "r2", "2 pods", " -h-0 -h-1 +z-r2-n1 +z-r2-n1 +z-r2-n1")}},
 		"no gang moves for another": {cluster: both(2, 1) + node("z-r2-n1", 2),
-			want: []string{"g: no place was found for the gang, even if all its pods moved", moves("h", "r2", "1 pod", " -h-0 +z-r2-n1 +z-r2-n1")},
+			want: []string{"g: no placement was found for the gang, even if all its pods moved", moves("h", "r2", "1 pod", " -h-0 +z-r2-n1 +z-r2-n1")},
 			held: []string{"g" + stays, moves("h", "r2", "1 pod", " -h-0 +z-r2-n1 +z-r2-n1")}},
 		"what one may not leave is no room for another": {cluster: both(1, 2) + node("z-r2-n1", 2),
 			change: func(cluster *inventory.Inventory) { cluster.Pods[0].OwnerReferences = nil },
 			want: []string{
 				"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but pod g-0 has no controller that would make it again",
-				"h: no place was found for the gang, even if all its pods moved",
+				"h: no placement was found for the gang, even if all its pods moved",
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {

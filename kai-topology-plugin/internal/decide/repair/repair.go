@@ -38,19 +38,19 @@ type Plan struct {
 	// Obstacle names what forbids it: the value of AnnotationRepairMove that would not, a PodDisruptionBudget, or a
 	// pod.
 	Obstacle string
-	// Leaving are the pods that have to be evicted, those of the groups among them whose nodes are about to stop them,
-	// and Seats where they and those that were lost then have room. Empty unless they may be moved.
+	// Leaving are the pods to evict, including pods of moved groups on nodes that are about to stop them. Seats are the
+	// nodes for them and for the lost pods. Both are empty unless the pods may be moved.
 	Leaving []*corev1.Pod
 	Seats   []Seat
-	// Confirmed is set if the seats are those that were held.
+	// Confirmed is set if the seats are the held ones.
 	Confirmed bool
 }
 
-// Relocation is a group whose pods go elsewhere.
+// Relocation is a group with pods that move elsewhere.
 type Relocation struct {
 	// SubGroup is empty for the whole gang.
 	SubGroup string `json:"subGroup"`
-	// Pods counts those that would otherwise stay where they are.
+	// Pods counts the pods that would otherwise stay.
 	Pods int `json:"pods"`
 	// Level is the level that the group requires, From and To the domains where it stands and where it goes. Empty for
 	// a group that requires none.
@@ -131,7 +131,7 @@ func (p *planner) stay(ctx context.Context, hit *breach) error {
 	return err
 }
 
-// move decides a gang of which groups move; nil if that does not help. Its plan says what moves, or what forbids it.
+// move decides a gang in which groups move; nil if that does not help. Its plan says what moves, or what forbids it.
 func (p *planner) move(ctx context.Context, hit *breach, moved []*group) (*option, error) {
 	found, err := p.option(ctx, hit, moved)
 	if err != nil || found == nil || !p.fits(found) {

@@ -18,7 +18,7 @@ type Rules struct {
 	Kept func(asking gang.Key, priority int32) clusterview.Reserved
 	// Tied names a claim of a pod that may be of no use on another node; empty if there is none. Nil if no pod has any.
 	Tied func(pod *corev1.Pod) string
-	// Budgets are those that evictions draw on.
+	// Budgets are the PodDisruptionBudgets that evictions use up.
 	Budgets preemption.Budgets
 }
 

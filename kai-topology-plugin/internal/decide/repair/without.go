@@ -15,7 +15,7 @@ import (
 // Loss is a gang that loses pods with nodes, and how it would be repaired.
 type Loss struct {
 	Gang gang.Key
-	// Pods counts those that are lost.
+	// Pods counts the lost pods.
 	Pods int
 	// Plan is the least that has to move, whatever forbids it; with scheduling.ReasonNoPlace if nothing helps.
 	Plan Plan
@@ -53,7 +53,7 @@ func Without(ctx context.Context, cluster *inventory.Inventory, nodes []string) 
 			hurt = append(hurt, p.without(turn, failed))
 		}
 	}
-	// Gangs of which some pods are left go before gangs that have lost all.
+	// Gangs with some pods left go before gangs that have lost all.
 	slices.SortStableFunc(hurt, func(a, b *breach) int { return a.turn.Rank.Compare(b.turn.Rank) })
 	change := turns.Change{Failed: nodes, Gone: p.gone}
 	if err := p.run(ctx, table.KeepingRoom(), change, hurt, p.stay, p.decide); err != nil {

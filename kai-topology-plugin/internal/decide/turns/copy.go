@@ -9,18 +9,18 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// Copy is a copy of a cluster for those who ask again and again: each time it takes over what has changed, and nothing
-// else. It may be used from any goroutine.
+// Copy is a copy of a cluster for repeated questions: each time it takes over what has changed, and nothing else. It
+// may be used from any goroutine.
 type Copy struct {
-	// mu is held as long as somebody decides on it.
+	// mu is held during a decision on the copy.
 	mu        sync.Mutex
 	following *kubeframework.Following
 	view      *clusterview.View
 }
 
-// On runs a function on a table with everything on it that stands in the cluster. Filters run until ctx is done,
-// which is that of the program. The function may decide, also under changes, but not have pods take nodes. Nobody
-// else has the copy meanwhile.
+// On runs a function on a table that has everything in the cluster on it. Filters run until ctx, which is the
+// program's, is done. The function may decide, also under changes, but must not let pods take nodes. The copy has no
+// other user meanwhile.
 func (c *Copy) On(ctx context.Context, cluster *inventory.Inventory, run func(*Table) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -113,7 +113,7 @@ func told(verdict string, nodes map[string]string) string {
 	return verdict + " " + strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(nodes), "map["), "]")
 }
 
-// keptNodes are those that are in some rooms, each with how many pods' room there is.
+// keptNodes are the nodes with reserved room, each with the number of pods that it is for.
 func keptNodes[M ~map[string][]*corev1.Pod](kept M) string {
 	var all []string
 	for node, pods := range kept {

@@ -74,8 +74,8 @@ func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, 
 	return refused, blocked
 }
 
-// Standing returns the gangs of an inventory with their pods that stand alone, each with where its related gangs stand;
-// those that have none, or are wrong, are left out.
+// Standing returns the gangs of an inventory with only their running pods, each with the nodes of its related gangs.
+// Gangs without running pods, or with an invalid PodGroup, are left out.
 func Standing(cluster *inventory.Inventory) []*gang.Gang {
 	t := &Table{index: planner.NewIndex(cluster.PodGroups...), members: cluster.Members()}
 	var gangs []*gang.Gang
@@ -170,7 +170,7 @@ func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*solve.Answe
 	return t.decide(ctx, turn, func(request *solve.Request) { request.Budget = budget })
 }
 
-// Try is Decide for those who only ask where a gang would stand: the answer does not say why it cannot.
+// Try is Decide without explanations, for callers that only ask where a gang would stand.
 func (t *Table) Try(ctx context.Context, turn Turn) (*solve.Answer, error) {
 	return t.decide(ctx, turn, func(request *solve.Request) { request.Terse = true })
 }
@@ -229,7 +229,7 @@ func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
 	return kept
 }
 
-// Stand reports where the standing pods of a gang whose PodGroup has a valid tree are.
+// Stand reports where the running pods of a gang are. Its PodGroup must have a valid tree.
 func (t *Table) Stand(turn Turn) (*solve.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
 		return solve.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.

@@ -112,7 +112,7 @@ func TestStandingGangs(t *testing.T) {
 	}
 }
 
-// Rack r1 has room for the gang base alone, and r2 for those that follow it, too.
+// Rack r1 has room for the gang base alone, and r2 for its followers, too.
 func TestAGangGoesWhereThoseFitThatFollowIt(t *testing.T) {
 	cluster := topology + nodes(4, "r1-a", "r2-a", "r2-b") +
 		podGroup("base", annotated(follows), "minMember: 1, "+oneRack, "") + pods("base", "", 4, "", "")

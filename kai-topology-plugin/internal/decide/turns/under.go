@@ -29,8 +29,8 @@ type Change struct {
 	Stand []*corev1.Pod
 }
 
-// Under runs a function on a table with a change, on which gangs are decided without certificates: answers do not say
-// why gangs do not fit. The table itself is as before afterwards; nobody else asks it meanwhile.
+// Under runs a function on a table with a change. Gangs are decided there without certificates: answers do not say why
+// gangs do not fit. The table is as before afterwards; it has no other user meanwhile.
 func (t *Table) Under(change Change, run func(*Table) error) error {
 	under := *t
 	under.terse = true

@@ -37,17 +37,16 @@ var (
 		[]string{"topology", "level", "resource"}, nil, metrics.STABLE, "")
 	domainSlots = metrics.NewDesc(subsystem+"_domain_slots",
 		"How many more gangs of a shape fit into a topology domain at the same time, each in one domain of the level "+
-			"that the shape requires, by what is free and node selectors. Shapes are those that the configuration names. "+
-			"Reported for levels of at most 256 domains, up to 2048 "+
-			"series in all.",
+			"that the shape requires, by what is free and node selectors. The configuration names the shapes. "+
+			"Reported for levels of at most 256 domains, up to 2048 series in all.",
 		[]string{"shape", "topology", "level", "domain"}, nil, metrics.STABLE, "")
 	levelSlots = metrics.NewDesc(subsystem+"_level_slots",
 		"How many more gangs of a shape fit into the domains of a level together, each in one domain of that level "+
 			"and of the one that the shape requires. Reported for every level.",
 		[]string{"shape", "topology", "level"}, nil, metrics.STABLE, "")
 	relations = metrics.NewDesc(subsystem+"_relations",
-		"Relations of gangs of which pods stand, by whether they are required or preferred "+
-			"and whether they hold of these pods.",
+		"Relations of gangs with running pods, by whether they are required or preferred "+
+			"and whether these pods meet them.",
 		[]string{"requirement", "holds"}, nil, metrics.STABLE, "")
 	domainDescs = []*metrics.Desc{
 		domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, relations,

@@ -25,7 +25,7 @@ var (
 	decisionSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "decision_duration_seconds", StabilityLevel: metrics.STABLE,
 		Help: "How long one decision about a whole gang took, by its verdict, from reading the gang to the answer. " +
-			"No pod is scheduled meanwhile, so this is what a gang costs everybody else.",
+			"No pod is scheduled meanwhile, so other gangs and pods wait for this time.",
 		Buckets: metrics.ExponentialBuckets(0.0001, 2, 16),
 	}, []string{"verdict"})
 
@@ -64,8 +64,8 @@ var (
 
 	gangsLetGo = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "gangs_let_go_total", StabilityLevel: metrics.STABLE,
-		Help: "Gangs all of whose minima had a node, so that their pods were sent to be bound. " +
-			"A gang that is mended after a loss counts again.",
+		Help: "Gangs that were bound: all pods of their minima had a node. " +
+			"A gang that is repaired after a loss counts again.",
 	})
 
 	gangsPlaced = metrics.NewCounterVec(&metrics.CounterOpts{

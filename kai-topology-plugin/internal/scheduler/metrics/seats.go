@@ -9,16 +9,14 @@ import (
 var (
 	seatsHeld = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem: subsystem, Name: "seats_held", StabilityLevel: metrics.STABLE,
-		Help: "Pods that left their node, and whose room there is held for the pods " +
-			"that their owners make in their place.",
+		Help: "Nodes that are held for the replacements of pods that left them.",
 	})
 
 	seatsEnded = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "seats_ended_total", StabilityLevel: metrics.STABLE,
-		Help: "Seats that are held no more, by why: Filled, the successor is bound; Taken, " +
-			"by somebody of higher priority; Expired, " +
-			"no successor was bound in time; NodeLost, the node is gone or takes no such pods any more; NotNeeded, " +
-			"no successor is expected.",
+		Help: "Seats that have ended, by reason: Filled, the replacement pod is bound; Taken, a pod of higher priority " +
+			"got the node; Expired, no replacement was bound in time; NodeLost, the node was deleted or does not take " +
+			"the pod any more; NotNeeded, no replacement is expected.",
 	}, []string{"reason"})
 )
 

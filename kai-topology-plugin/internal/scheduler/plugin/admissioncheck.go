@@ -109,8 +109,8 @@ func (a *admission) run(ctx context.Context) {
 	}
 }
 
-// once answers for the workload that waits longest, of those that can be answered for. It returns when to look again; 0
-// if that need not be.
+// once answers for the longest-waiting workload that can be answered for. It returns when to look again; 0 if that need
+// not be.
 func (a *admission) once(ctx context.Context) (again time.Duration, err error) {
 	ours, err := a.ourChecks(ctx)
 	if err != nil || len(ours) == 0 {
@@ -191,7 +191,7 @@ func (a *admission) answer(ctx context.Context, workload *kueue.Workload) (state
 	}
 	pods := admitted(cluster, workload)
 	if len(pods) == 0 {
-		return kueue.CheckReady, "it has no pods yet of which the scheduler could say whether they fit", nil
+		return kueue.CheckReady, "it has no pods yet, so the scheduler cannot say whether they fit", nil
 	}
 	key, member := gang.KeyOf(pods[0])
 	if !a.lister.Ours(pods[0].Spec.SchedulerName) {

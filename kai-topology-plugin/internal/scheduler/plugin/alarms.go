@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// alarms are moments at which something is done: at each of them once, however often that is asked for. What is done
-// may ask again, so that without it every one who asked would ask again at every moment that is still to come.
+// alarms are moments at which a function runs, once each, however often that is asked for. The function may ask again;
+// without alarms, every caller would then ask again at every moment to come.
 type alarms struct {
 	mu      sync.Mutex
 	pending map[int64]bool // By the moment in units of grain.

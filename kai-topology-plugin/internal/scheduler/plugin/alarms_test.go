@@ -23,7 +23,7 @@ func TestAnAlarmThatIsCenturiesAwayIsADayAway(t *testing.T) {
 	})
 }
 
-// A thousand gangs of which each has the others looked at again do not have that done a thousand times at each moment.
+// A thousand gangs that each cause the others to be looked at again do not do so a thousand times at each moment.
 func TestAnAlarmGoesOffOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all alarms

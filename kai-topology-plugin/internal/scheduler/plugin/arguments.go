@@ -19,7 +19,7 @@ import (
 type arguments struct {
 	// Placement is which domains those gangs get that do not say so themselves: Pack, also if unset, or Spread.
 	Placement packing.Placement `json:"placement,omitempty"`
-	// Shapes are gangs of which metrics say how many more fit.
+	// Shapes are gangs for which metrics count how many more fit.
 	Shapes []shapes.Named `json:"shapes,omitempty"`
 	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
 	Repair repairArguments `json:"repair,omitzero"`
@@ -63,7 +63,7 @@ func (a repairArguments) policy() (repairpolicy.Policy, error) {
 	return policy, nil
 }
 
-// argumentsOf reads the arguments, of which there may be none, and names every field that does not exist.
+// argumentsOf reads the arguments, which may be absent, and names every field that does not exist.
 func argumentsOf(configured runtime.Object) (arguments, error) {
 	written, ok := configured.(*runtime.Unknown)
 	if !ok || len(written.Raw) == 0 {

@@ -39,7 +39,7 @@ func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
 	rig.eventuallyAllBound(t, 2)
 }
 
-// refusedGang is a gang of two for which there is no room, and whose pod a has that answer.
+// refusedGang is a gang of two that does not fit; its pod a has that answer.
 func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 	t.Helper()
 	a, b = newPod("gang", "a"), newPod("gang", "b")
@@ -84,9 +84,9 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	}
 }
 
-// The pods of a gang are read before it is decided, and the answer is remembered after. Here the gang changes in
-// between: nobody is to get the answer again, but it is what was decided last, and no event may come that has the gang
-// asked for once more.
+// The pods of a gang are read before it is decided, and the answer is remembered afterwards. Here the gang changes in
+// between: the answer is not given again, but it is the last decision, and no event may come that asks for the gang
+// once more.
 func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
 	bench, a, b := refusedGang(t, 1)
 	answer := bench.plugin.gangs.View(waitingGang).Last

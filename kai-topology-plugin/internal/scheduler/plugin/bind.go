@@ -48,9 +48,8 @@ func (p *Plugin) nodeLabels(pod *corev1.Pod, node string) map[string]string {
 	return copied(asked, found.Labels)
 }
 
-// copied are the labels that a pod has of a node's by what its AnnotationNodeLabels says; nil if there are none. The
-// API server does not check the labels of a Binding, so keys that no label can have are left out: with one, nobody
-// could change the pod any more.
+// copied are the labels of a node that AnnotationNodeLabels lets a pod have; nil if there are none. The API server does
+// not check the labels of a Binding, so invalid label keys are left out: a pod with one could not be changed any more.
 func copied(asked string, labels map[string]string) map[string]string {
 	var made map[string]string
 	for entry := range strings.SplitSeq(asked, ",") {
@@ -155,7 +154,7 @@ func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels [
 func rankOf(pod *corev1.Pod) int {
 	rank, err := strconv.Atoi(pod.Annotations[scheduling.AnnotationTopologyRank])
 	if err != nil || pod.Spec.NodeName == "" {
-		return gangstate.NoRank // Also of a pod whose template was copied from another.
+		return gangstate.NoRank // Also if the pod's template was copied from another pod.
 	}
 	return rank
 }

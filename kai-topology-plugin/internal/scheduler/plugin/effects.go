@@ -60,7 +60,7 @@ func (e *executor) do(effects gangstate.Effects) {
 			gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.PlanBroken, Note: broken.Reason})
 	}
 	for _, rejected := range effects.Reject {
-		// Each of them then passes through Unreserve. One that is not in the list of those that wait yet is swept by
+		// Each of them then passes through Unreserve. A pod that is not in the list of waiting pods yet is swept by
 		// Tick.
 		if pod := e.handle.GetWaitingPod(rejected.Pod); pod != nil {
 			pod.Reject(Name, rejected.Reason)
@@ -111,8 +111,8 @@ func (e *executor) announce(key gang.Key, news gangevents.News) {
 	e.announcer.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
 }
 
-// unnominate takes back the future nodes that were recorded for pods: at once in the scheduler, and then in the API
-// server. The latter is an improvement only: who reads it next finds that the gang has no claim.
+// unnominate removes the nominated nodes of pods: at once in the scheduler, and later in the API server. The latter
+// only saves work: a reader finds that the gang has no claim.
 func (e *executor) unnominate(placements []gangstate.Placement) {
 	if len(placements) == 0 {
 		return

@@ -71,7 +71,7 @@ func (e *executor) inParallel(ctx context.Context, steps int, step func(i int) e
 	return errors.Join(errs...)
 }
 
-// takeBack breaks the plans of gangs whose pods are on a node in memory only and wait there for the rest of their gang.
+// takeBack breaks the plans of gangs with assumed pods that wait for the rest of their gang.
 func (e *executor) takeBack(eviction eviction) {
 	reason := "its room goes to PodGroup " + klog.KObj(eviction.gang.PodGroup).String()
 	waiting := map[gang.Key]bool{}
@@ -122,7 +122,7 @@ func (e *executor) evictPod(ctx context.Context, eviction eviction, victim preem
 	return nil
 }
 
-// announceRoom records events for the gang and for those that lost pods to it.
+// announceRoom records events for the gang and for the gangs that lost pods to it.
 func (e *executor) announceRoom(eviction eviction) {
 	lost := map[gang.Key]int{}
 	for _, victim := range eviction.Victims {

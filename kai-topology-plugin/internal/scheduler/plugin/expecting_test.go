@@ -27,7 +27,7 @@ func tightAndRoomy() []*corev1.Node {
 	return made
 }
 
-// expectingFour is a gang of which any pod may start, in one rack, and its topology.
+// expectingFour is a gang in one rack that may start with any pod, and its topology.
 func expectingFour() (*scheduling.PodGroup, *kai.Topology) {
 	_, topology := inOneRackOf()
 	gang := inOneRack(podGroup("gang", 1))

@@ -48,7 +48,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	plan, err := state.Read(plannedKey)
 	if err == nil && plan.(planned).node != node.Node().Name {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-			"node is not the one that the gang's plan has for the pod")
+			"node is not the one planned for the pod")
 	}
 	data, err := state.Read(reservationsKey)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// finishedHandler has gangs know of pods that have done their work, and of those that are removed after that.
+// finishedHandler tells gangs about completed pods, and about completed pods that are deleted.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
 	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod), false)) }
 	return cache.ResourceEventHandlerFuncs{

@@ -250,7 +250,7 @@ func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string
 			time.Now()))
 }
 
-// preemptFor has others leave for a gang of which one pod is to get a node.
+// preemptFor records a preemption for a gang; one of its pods is to get the node.
 func (b *bench) preemptFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string, awaited ...types.UID) {
 	t.Helper()
 	asked := b.read(t, key, pod)

@@ -16,7 +16,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// What waits to be looked at is dropped by those who look at it, and a process that does not lead never does.
+// Work that waits is dropped when it is done, and a process that does not lead never does it.
 func TestAStandbyRemembersNoGangThatIsGone(t *testing.T) {
 	bench := newBench(t, newNodes(1), nil, podGroup("stays", 1))
 	looked := make(chan string, 1000)

@@ -140,7 +140,7 @@ func neverPreempting(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// What is left of a group, of which the rest was lost, has those pods back that have a place: nothing else gets it.
+// A group that lost pods gets back the pods that fit; no other gang gets their room.
 func TestLeftoversAreMended(t *testing.T) {
 	for name, c := range map[string]struct {
 		below time.Duration

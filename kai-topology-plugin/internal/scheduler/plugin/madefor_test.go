@@ -11,8 +11,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// A gang that turns to another topology has new pods, of which the scheduler may know before it knows the changed
-// PodGroup.
+// A gang that changes its topology has new pods; the scheduler may see these before the changed PodGroup.
 func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	for _, pod := range []*corev1.Pod{a, b} {

@@ -62,7 +62,7 @@ func (m *measure) Capacity(bounds capacity.Bounds) (free []capacity.Level, slots
 	return free, slots
 }
 
-// Relations counts the relations of gangs of which pods stand, as far as they can be read.
+// Relations counts the relations of gangs with running pods, as far as they can be read.
 func (m *measure) Relations() (tally relationstatus.Tally) {
 	podGroups, err := m.lister.PodGroups.List(labels.Everything())
 	if err != nil {

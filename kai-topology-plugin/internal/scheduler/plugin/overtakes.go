@@ -13,7 +13,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// account records what a decision means for those who wait: the gang waits itself, or it overtakes others.
+// account records what a decision means for waiting gangs: the gang waits itself, or it overtakes others.
 func (p *Plugin) account(asked *request, answer *solve.Answer) {
 	switch {
 	case len(answer.Nodes) > 0 || answer.Verdict == scheduling.ReasonPlaced:

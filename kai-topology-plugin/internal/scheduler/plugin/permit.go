@@ -11,7 +11,7 @@ import (
 )
 
 // permitTimeout is how long a pod waits on its node for the rest of its gang. All of the gang is in the queue by then
-// and takes milliseconds a pod, so this is for what nobody foresaw; the plan is then made anew.
+// and takes milliseconds a pod, so this is for unforeseen cases; the plan is then made anew.
 const permitTimeout = 2 * time.Minute
 
 // Permit lets a pod wait until the minima of its gang's tree have nodes, and then lets all pods of the gang go.

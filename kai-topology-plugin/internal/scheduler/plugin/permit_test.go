@@ -16,7 +16,7 @@ import (
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
-// show has the cache show a PodGroup and a Topology of which no event has come yet.
+// show lets the cache show a PodGroup and a Topology without events about them.
 func (b *bench) show(t *testing.T, podGroup *scheduling.PodGroup, topology *kai.Topology) {
 	t.Helper()
 	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
@@ -83,7 +83,7 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 	}
 }
 
-// The plan is broken when the pod has been made to wait, and before it is in the list of those that do.
+// The plan is broken after the pod was told to wait, and before it is in the list of waiting pods.
 func TestAPodOfABrokenPlanDoesNotHoldItsNode(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))

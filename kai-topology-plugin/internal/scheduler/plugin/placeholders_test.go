@@ -15,8 +15,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// placeholders are a gang of low priority of which each rack has one pod: holder-r on n2 of rack r (n0 to n2), and
-// holder-s on n5 of rack s (n3 to n5). Each node has room for one pod. Gang runs is in the rest of rack r.
+// placeholders are a gang of low priority with one pod in each rack: holder-r on n2 of rack r (n0 to n2), and holder-s
+// on n5 of rack s (n3 to n5). Each node has room for one pod. Gang runs is in the rest of rack r.
 func placeholders(minimum int32) (racks []*corev1.Node, pods []*corev1.Pod, objects []kruntime.Object) {
 	racks = newNodes(6)
 	for _, node := range racks[3:] {

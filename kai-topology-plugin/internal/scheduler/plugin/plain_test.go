@@ -19,7 +19,7 @@ import (
 
 // outcome is all that a framework says about a pod without a gang.
 type outcome struct {
-	// Scores are by node, of those that all filters accept; Objections of the others.
+	// Scores are by node, for nodes that all filters accept; Objections are for the other nodes.
 	Scores     map[string]int64
 	Objections map[string]string
 	// Code is set if no node is looked at, and Nominated if others are to make room.
@@ -133,8 +133,8 @@ func plainPod(random *rand.Rand, number int) *corev1.Pod {
 	return pod
 }
 
-// The same pods come to a kube-scheduler with our plugin and to one without. What each says about every node, which
-// node is the best, and whom it would preempt is the same, while gangs stand on the nodes and others wait.
+// The same pods come to a kube-scheduler with our plugin and to one without. What each says about every node, the best
+// node and the victims are the same, while gangs stand on the nodes and others wait.
 func TestPodsWithoutAGangAreScheduledAsByKubeScheduler(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		random := rand.New(rand.NewPCG(seed, 0))

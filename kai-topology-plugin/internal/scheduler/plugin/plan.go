@@ -168,8 +168,8 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 	return p.open(asked, answer) == "", nil
 }
 
-// answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events
-// that report room, or behind them: whose turn it is depends on the room that decisions see.
+// answer decides a gang, and records what kept it out. The snapshot may be ahead of the events that report room, or
+// behind them: turns depend on the room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*solve.Answer, error) {
 	request, stale, err := p.reader.ask(asked.Gang, asked.lacks, asked.nodes)
 	if err != nil {
@@ -191,9 +191,8 @@ func (p *Plugin) refuse(asked *request, answer *solve.Answer) *solve.Answer {
 	return reply
 }
 
-// open makes an answer the plan of its gang. It says what of that which the plan was made of has changed since the
-// gang was read, empty if nothing has: whoever changes something once the plan is open breaks it, but who did so
-// before could not know of it.
+// open makes an answer the plan of its gang. It returns what has changed since the gang was read, "" if nothing: later
+// changes break the open plan, but earlier ones could not know of it.
 func (p *Plugin) open(asked *request, answer *solve.Answer) string {
 	p.logDecision(asked.Key(), answer)
 	if answer.Verdict != scheduling.ReasonPlaced {

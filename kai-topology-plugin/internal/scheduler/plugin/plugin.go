@@ -1,8 +1,8 @@
 // Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says,
 // and none is bound before all that the gang needs have a node.
 //
-// What is known of each gang is in package gangstate. Here it is given what happens, and what it returns is done: see
-// effects.go. The life of a gang, a file each:
+// What is known of each gang is in package gangstate. This package reports events to it and
+// carries out what it returns: see effects.go. The life of a gang, a file each:
 //
 //	watch.go       what happens to pods, PodGroups, Topologies and nodes
 //	preenqueue.go  pods are held until their PodGroup and enough of them exist
@@ -10,20 +10,20 @@
 //	prefilter.go   the first pod plans the whole gang, the others look their node up
 //	plan.go        from the pod that asks to the plan of its gang
 //	question.go    what a decision is made of
-//	overtakes.go   what a decision means for those who wait
+//	overtakes.go   what a decision means for waiting gangs
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
 //	permit.go      pods wait until the minima of the gang have nodes, and go together
 //	prebind.go     so many are bound at a time, to nodes that are what they were when they were planned for
 //	bind.go        a pod learns where it is by the request that binds it
 //	postfilter.go  a pod that cannot go where it was planned breaks the plan
-//	preempt.go     a gang that does not fit has others leave, see package preemption; evict.go has them leave
-//	preempt_pod.go a pod without a gang has others leave, and no gang below its minimum
+//	preempt.go     victims for a gang that does not fit, see package preemption; evict.go evicts them
+//	preempt_pod.go victims for a pod without a gang: no gang is left below its minimum
 //	zonewatch.go   the NUMA zones of nodes, as agents report them
-//	zones.go       what is free in zones, and which of them kubelets will probably choose
+//	zones.go       what is free in zones, and the zones that kubelets will probably choose
 //	zonemispredicted.go  a kubelet has chosen otherwise, or rejected the pod
-//	seats.go       what becomes of the room of pods that left, which is held for their successors
-//	effects.go     what is done about an event
+//	seats.go       the room of pods that left is held for their replacements
+//	effects.go     carries out the effects of an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
 //	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
 //	admissioncheck.go  whether a gang fits, for Kueue, before that gives quota to it
@@ -82,7 +82,7 @@ type Plugin struct {
 	mender *mender
 	claims claims
 	usages zoneUsages
-	// started is when this process began to remember who overtakes whom.
+	// started is when this process began to count overtaking.
 	started time.Time
 }
 

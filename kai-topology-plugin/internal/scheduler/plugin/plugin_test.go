@@ -178,8 +178,8 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
-// A gang whose PodGroup is gone has one place in the queue, however old its pods are: what goes before one pod of it
-// goes before all.
+// A gang with a deleted PodGroup has one place in the queue, however old its pods are: a pod that goes before one of
+// them goes before all.
 func TestPodsOfAGoneGangStayTogetherInTheQueue(t *testing.T) {
 	bench := newBench(t, newNodes(1), nil)
 	queued := func(name, gang string, age int64) fwk.QueuedPodInfo {

@@ -11,10 +11,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 )
 
-// bindingsInFlight is how many bindings are under way at a time. All pods of a gang are let go together, and the API
-// server would be asked to bind a thousand at once: it queues some hundreds, turns the rest down for a second, and
-// for whom it does serve that takes seconds, the renewal of our own lease included. This many keep it busy, and are
-// fewer than it serves side by side for kube-scheduler and those like it (98, unless configured otherwise).
+// bindingsInFlight is how many bindings are under way at a time. All pods of a gang are released together, and the API
+// server would be asked to bind a thousand at once: it queues some hundreds, rejects the rest for a second, and takes
+// seconds for the served ones, the renewal of our own lease included. This many keep it busy, and are fewer than it
+// serves side by side for kube-scheduler and similar clients (98 by default).
 const bindingsInFlight = 64
 
 // bindingKey is where the cycle of a pod holds its binding.
@@ -33,7 +33,7 @@ type binding struct {
 // Clone returns the binding itself: there is one of it.
 func (b *binding) Clone() fwk.StateData { return b }
 
-// begin waits until there are few enough. Who asks first is served first.
+// begin waits until there are few enough, first come, first served.
 func (f inFlight) begin(ctx context.Context) (*binding, error) {
 	select {
 	case f <- struct{}{}:

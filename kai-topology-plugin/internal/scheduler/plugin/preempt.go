@@ -25,7 +25,7 @@ import (
 type wanted struct {
 	// gangs are the gang that asks, in the ways in which it can be given more. The first one that is helped is.
 	gangs []*gang.Gang
-	// among returns who can be asked to leave.
+	// among returns the possible victims.
 	among func(gang.Rank, []fwk.NodeInfo, preemption.PodGroups, preemption.Budgets) (*preemption.Candidates, error)
 }
 
@@ -48,13 +48,12 @@ func (r *request) wants(answer *solve.Answer) wanted {
 	}
 }
 
-// makeRoom looks for others who can leave, once the gang of a pod was found not to fit, or to have no room for more. It
-// is for the pod for which that was decided; the others of the gang share the answer.
+// makeRoom looks for victims, once the gang of a pod was found not to fit, or to have no room for more. It is called
+// for the pod with that decision; the other pods of the gang share the answer.
 //
-// Everything is decided before anything is written, and each step that follows can be the last one of this process:
-// first the pods of the gang get their future nodes, then the victims are deleted. Whoever schedules next finds the
-// gang waiting, sees from those nodes which domain was being cleared, counts the room of those who are leaving already
-// as free, and lets the rest leave.
+// Everything is decided before anything is written, and the process may end after each step: first the pods of the gang
+// get their nominated nodes, then the victims are deleted. The next scheduler finds the gang waiting, sees from the
+// nominated nodes which domain was being cleared, counts the room of terminating pods as free, and evicts the rest.
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	key, _ := p.lister.KeyOf(pod)
 	known := p.gangs.View(key)
@@ -73,7 +72,7 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	if refused(known.Last) && p.gangs.ReservesBelow(asked.Rank()) {
-		// Room that is reserved now is used, a moment later, by those who can be asked to leave.
+		// Room that is reserved now is soon used by pods that can be victims.
 		p.gangs.TurnAway(pod)
 	}
 	if asked.PreemptsNobody() {
@@ -105,7 +104,7 @@ func (p *Plugin) preempt(ctx context.Context, asked *request, wants wanted) erro
 	return nil
 }
 
-// choose returns who leaves for a gang, which is the one of those wanted that is helped by it then; nil if none is.
+// choose returns the victims for the first of the wanted gangs that they help; nil if they help none.
 func (p *Plugin) choose(ctx context.Context, asked *request, wants wanted) (*preemption.Choice, error) {
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
 	var err error
@@ -161,8 +160,7 @@ func budgetsOf(pdbs policylisters.PodDisruptionBudgetLister) (preemption.Budgets
 	return preemption.BudgetsOf(found), nil
 }
 
-// nominationsOf are the nodes that a scheduler that died wrote to pods of a gang, to be taken back once nobody's
-// leaving helps it.
+// nominationsOf are the nominated nodes that an earlier scheduler wrote, to be removed once no victims help the gang.
 func nominationsOf(assembled *gang.Gang) (nominations []gangstate.Placement) {
 	for _, pod := range assembled.Pending {
 		if pod.Status.NominatedNodeName != "" {
@@ -198,7 +196,7 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 		awaited.Difference(waiting), choice.String()))
 	p.missed(choice.Awaited)
 	if p.gangs.Overtaken(asked.Gang, asked.version, seen{p}) != "" {
-		// What has changed while this was looked for could not end it. Nobody leaves for a gang that is gone.
+		// Changes during the search could not end it. No pod leaves for a gang that is gone.
 		p.effects.do(p.gangs.EndPreemption(asked.Key()))
 		p.effects.activate([]*corev1.Pod{asked.pod})
 		return

@@ -18,7 +18,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// preemptForPlain is kube-scheduler's own preemption for a pod without a gang, but for who can be a victim: no gang
+// preemptForPlain is kube-scheduler's own preemption for a pod without a gang, with one more rule for victims: no gang
 // is left below its minimum.
 type preemptForPlain struct {
 	plugin   *Plugin

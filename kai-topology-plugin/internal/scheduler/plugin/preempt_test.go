@@ -27,7 +27,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// twoRacks are racks r and s with two nodes each, of which each has room for one pod.
+// twoRacks are racks r and s with two nodes each; each node has room for one pod.
 func twoRacks() []*corev1.Node {
 	all := newNodes(4)
 	for _, node := range all[2:] {
@@ -163,7 +163,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 		}
 	}
 	if answer := bench.plugin.gangs.View(boss).Last; answer.Verdict != scheduling.ReasonWaiting ||
-		answer.Message != "room is being made in rack r: waiting for 2 pods of default/first to be gone" {
+		answer.Message != "room is being made in rack r: waiting for 2 pods of default/first to terminate" {
 		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
 	}
 	eventually(t, "the victims are gone, and the gang is called", func() bool {
@@ -175,7 +175,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 	}
 }
 
-// Those who can leave are looked for in a gang as it was read, while it may be deleted.
+// Victims are searched for a gang as it was read, while it may be deleted.
 func TestNobodyLeavesForAGangThatIsGone(t *testing.T) {
 	pods, objects := rivals()
 	bench := newBench(t, twoRacks(), pods, objects...)
@@ -239,7 +239,7 @@ func TestAVictimThatIsOnItsWayOutIsWaitedForLikeTheOthers(t *testing.T) {
 	eventually(t, "the other victim is gone", func() bool { return cmp.Equal(want, bench.names(t)) })
 }
 
-// A trial shows the nodes without those who could leave. To others nothing has happened then.
+// A trial shows the nodes without possible victims. Other gangs must not see a change.
 func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
 	pods, objects := rivals()
 	low := ranked(0, "", newPod("low", "low-0"))
@@ -257,7 +257,7 @@ func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
 	}
 }
 
-// A question is asked of gangs that are decided, and of those that would fit if others left.
+// A question is asked about decided gangs, and about gangs that would fit with victims.
 func TestAQuestionLeavesNominationsAlone(t *testing.T) {
 	young, first := askingCPU("young", "young", "100m"), askingCPU("first", "first", "1")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{young, first}, created("young", 0), created("first", 10))

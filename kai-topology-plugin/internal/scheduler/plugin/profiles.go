@@ -33,7 +33,7 @@ type agreement struct {
 	// schedulers are not waited for.
 	own       map[string]own
 	podGroups schedulinglisters.PodGroupLister
-	// shapes are those that the arguments of any profile name.
+	// shapes are the shapes in the arguments of any profile.
 	shapes []capacity.Shape
 }
 
@@ -94,8 +94,8 @@ func (p *profiles) mark(pod *corev1.Pod) bool {
 	return err != nil || ptr.Deref(podGroup.Spec.MarkUnschedulable, true)
 }
 
-// speaksFor reports whether it is for the profile of the given name to report on a gang: of those that its pods name it
-// is the first, or the first of all if they name none.
+// speaksFor reports whether the profile of the given name reports on a gang: it is the first of the profiles that the
+// pods name, or the first of all if they name none.
 func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
 	all, named := sets.KeySet(p.now().own), sets.New[string]()
 	for _, pod := range pods {

@@ -32,8 +32,8 @@ func (p *profiles) queue(of backend.SchedulingQueue) backend.SchedulingQueue {
 	return &gangQueue{SchedulingQueue: of, profiles: p}
 }
 
-// MoveAllToActiveOrBackoffQueue has pods tried again that an event may help, of those that concerns accepts; nil is for
-// all.
+// MoveAllToActiveOrBackoffQueue lets the pods that an event may help be tried again, if concerns accepts them; nil
+// accepts all.
 func (q *gangQueue) MoveAllToActiveOrBackoffQueue(
 	logger klog.Logger, event fwk.ClusterEvent, before, after any, concerns backend.PreEnqueueCheck,
 ) {

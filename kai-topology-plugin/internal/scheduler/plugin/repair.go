@@ -42,13 +42,13 @@ const (
 	adviceRest = time.Minute
 )
 
-// mender has gangs that have lost pods moved to where there is room for all that they need.
+// mender moves gangs that have lost pods to where there is room for all that they need.
 //
-// A move has two steps, and between them what was decided is written: first room is held for all pods that come to
-// stand elsewhere. Once the status of the PodGroup says so, it is proved again that all of them have a place there, and
-// those that still stand are evicted. Whoever schedules next finds the seats in the status, and the gang below its
-// minimum for as long as before: it plans the same again and goes on, or finds that there is no need or no place any
-// more, and gives the seats up.
+// A move has two steps, and the decision is written between them. First room is held for all pods that will stand
+// elsewhere. Once the status of the PodGroup says so, it is proved again that all of them fit there, and the running
+// ones are evicted. The next scheduler finds the seats in the status, and the gang below its minimum for as long as
+// before: it plans the same again and goes on, or finds that the move is not needed or does not fit any more, and gives
+// the seats up.
 type mender struct {
 	lister   *ganglister.Lister
 	gangs    *gangstate.State
@@ -159,7 +159,7 @@ type round struct {
 	policies map[gang.Key]repairpolicy.Policy
 	// held are the gangs among them for which seats are held.
 	held sets.Set[gang.Key]
-	// evict are the PodGroups of gangs of which pods are to be evicted now.
+	// evict are the PodGroups with pods to evict now.
 	evict []*scheduling.PodGroup
 	// said is what is reported of each gang.
 	said map[gang.Key]gangstate.Repair
@@ -239,7 +239,7 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 	}
 	switch {
 	case lost == nil && move.Step == gangstate.MoveHeld:
-		m.abandon(r, podGroup, "its pods have a place where the others stand") // Others have moved.
+		m.abandon(r, podGroup, "the replacement pods fit in the current domain") // Others have moved.
 	case move.Step == gangstate.MoveEvicts:
 		m.goOn(r, podGroup, move)
 	case len(errs) > 0 || staleness.Stops(podGroup, r.now):
@@ -281,7 +281,7 @@ func (m *mender) rest(r *round, podGroup *scheduling.PodGroup, until time.Time) 
 	m.gangs.Proceed(key, m.gangs.MoveOf(podGroup).Rested(rest))
 }
 
-// goOn has the rest of the pods of a gang evicted of which some are, if all seats are still held.
+// goOn evicts the rest of the pods of a move that has begun, if all seats are still held.
 func (m *mender) goOn(r *round, podGroup *scheduling.PodGroup, move gangstate.Move) {
 	r.soon(repairSoon)
 	if len(move.Seats) == move.Planned {

@@ -27,7 +27,7 @@ func (m *mender) follow(r *round, podGroup *scheduling.PodGroup, plan repair.Pla
 	due := r.due[key]
 	switch {
 	case plan.Reason != scheduling.ReasonMoveAhead:
-		why := "its pods have a place where the others stand"
+		why := "the replacement pods fit in the current domain"
 		if plan.Reason != "" {
 			why = plan.Sentence(due)
 		}

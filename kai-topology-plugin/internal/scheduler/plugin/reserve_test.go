@@ -91,7 +91,8 @@ func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
 	}
 }
 
-// Word that a pod was deleted may come before the queue asks about it: nobody would take it out of its gang again.
+// The event that a pod was deleted may come before the queue asks about the pod: no later event would take it out of
+// its gang.
 func TestAPodThatIsGoneIsNotHeld(t *testing.T) {
 	x, y := inLeaf("x", "x"), inLeaf("y", "y")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))

@@ -16,7 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 )
 
-// reportSeats counts seats, and records an event for gangs that lose one to somebody more important.
+// reportSeats counts seats, and records an event for gangs that lose one to a pod of higher priority.
 func (e *executor) reportSeats(changes []gangstate.SeatChange) {
 	for _, seat := range changes {
 		if seat.Ended == "" {
@@ -28,7 +28,7 @@ func (e *executor) reportSeats(changes []gangstate.SeatChange) {
 			e.announce(seat.Gang, gangevents.News{
 				Type: corev1.EventTypeWarning, Reason: gangevents.SeatTaken,
 				Note: fmt.Sprintf(
-					"the room on node %s that was held for the successor of pod %s goes to %s, of higher priority",
+					"node %s was held for the replacement of pod %s and goes to %s, which has a higher priority",
 					seat.Node, seat.Pod, seat.By),
 			})
 		}
@@ -87,8 +87,8 @@ func (p seen) node(name string) (fwk.NodeInfo, error) {
 	return node, nil
 }
 
-// respectSeats has a pod that has been put on a node respect seats there: one without a gang, whose key is the zero
-// key, or one that its gang can do without, for which no room is kept.
+// respectSeats makes an assumed pod respect the seats on its node: a pod without a gang, which has the zero key, or an
+// optional pod without reserved room.
 func (p *Plugin) respectSeats(key gang.Key, pod *corev1.Pod, node string) *fwk.Status {
 	taker := gangstate.Taker{
 		Name: "pod " + klog.KObj(pod).String(), Gang: key, Priority: kubeframework.Priority(pod),

@@ -39,7 +39,7 @@ func fullBench(t *testing.T, priority int32) (b *bench, leaves, next, waits, pla
 	return b, leaves, next, waits, plain
 }
 
-// seats returns those that the status of the gang says are held.
+// seats returns the seats in the status of the gang.
 func (b *bench) seats(t *testing.T) []scheduling.SeatsStatus {
 	t.Helper()
 	podGroup, err := b.plugin.lister.PodGroup(theGang)
@@ -144,7 +144,7 @@ func TestARoomIsFreeOnceNobodyComes(t *testing.T) {
 	})
 }
 
-// kube-scheduler hears of a pod that left before us: its room looks free, and nobody holds it yet.
+// kube-scheduler hears of a pod that left before us: its room looks free, and is not held yet.
 func TestRoomOfWhichNoWordHasComeIsNotGivenAway(t *testing.T) {
 	whoeverWaits(t, 1, func(t *testing.T, bench *bench, leaves, next, pod *corev1.Pod) {
 		bench.goes(t, leaves, false)

@@ -15,8 +15,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 )
 
-// Whose pods come back first after a failure is a matter of their backoff. Who is given room that becomes free is a
-// matter of rank, whether the event that reports the room comes before the snapshot shows it or after.
+// The backoff decides which pods are tried first after a failure. Rank decides which gang gets room that becomes free,
+// whether the event that reports the room comes before the snapshot shows it or after.
 func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
 	for name, when := range map[string]struct{ event, tried, left int }{
 		"the event comes with the room":                         {event: 2, left: 1},

@@ -77,8 +77,8 @@ func withLeaves(made *scheduling.PodGroup, names ...string) *scheduling.PodGroup
 	return made
 }
 
-// The same of gangs whose pods are put into the wrong subgroup at first, or deleted and made anew, and whose PodGroups
-// are changed, or deleted and made anew.
+// The same for gangs with pods that are in the wrong subgroup at first, or are deleted and created again, and with
+// PodGroups that are changed, or deleted and created again.
 func TestGangsThatChangeWhileTheyAreMadeAreBound(t *testing.T) {
 	const gangs = 150
 	leaves := []string{"x", "x", "y", "y"}

@@ -97,7 +97,7 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	}
 }
 
-// lookAtAll has the queues know all gangs that there are, and those that change from now on.
+// lookAtAll tells the queues about all existing gangs, and about gangs that change from now on.
 func (p *Plugin) lookAtAll() error {
 	p.effects.leads.Store(true)
 	podGroups, err := p.lister.PodGroups.List(labels.Everything())
@@ -217,8 +217,8 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	}
 }
 
-// nodeHandler reports nodes that can make a domain fit for a gang, or unfit, and those that are deleted or get
-// into another domain.
+// nodeHandler reports nodes that can make a domain fit for a gang, or unfit, deleted nodes, and nodes that change their
+// domain.
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {

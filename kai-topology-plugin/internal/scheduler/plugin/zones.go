@@ -149,7 +149,7 @@ func (p *Plugin) askZones(state fwk.CycleState, pod *corev1.Pod) bool {
 	return demand != nil
 }
 
-// filterZones refuses a node whose kubelet would reject the pod for its NUMA zones, beside the pods that will stand
+// filterZones rejects a node if its kubelet would reject the pod for its NUMA zones, beside the pods that will stand
 // there.
 func (p *Plugin) filterZones(state fwk.CycleState, node fwk.NodeInfo, reserved []*corev1.Pod) *fwk.Status {
 	data, err := state.Read(zoneDemandKey)
@@ -170,8 +170,8 @@ func (p *Plugin) filterZones(state fwk.CycleState, node fwk.NodeInfo, reserved [
 	return nil
 }
 
-// zoneUsages are what is free in the zones of nodes as they were last looked at, by name: pods without a gang ask about
-// many nodes of which few have changed.
+// zoneUsages are the free amounts in the zones of nodes when last looked at, by name: pods without a gang ask about
+// many nodes, and few have changed.
 type zoneUsages struct {
 	mu     sync.Mutex
 	byNode map[string]zoneUsage

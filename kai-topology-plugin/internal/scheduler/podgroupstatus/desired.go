@@ -111,7 +111,7 @@ func conditionOf(observed Observed) metav1.Condition {
 }
 
 // finished is the message of a gang that has ended: it says why its pods are gone.
-const finished = "finished: all pods that the gang needs have done their work"
+const finished = "finished: all pods that the gang needs have completed"
 
 // lost reports whether a gang with running pods lacks the rest for good: it had all that it needs before, or the
 // missing pods do not exist or have no place. The condition is the memory: it outlives the scheduler, and the time of

@@ -125,7 +125,7 @@ func strayNews(announced *announced, g *gang.Gang) []gangevents.News {
 			continue
 		}
 		announced.strays.Insert(pod.UID)
-		note := fmt.Sprintf("the pod names subgroup %q, which is no leaf of PodGroup %s, and is not scheduled",
+		note := fmt.Sprintf("the pod names subgroup %q, which is not a leaf of PodGroup %s, and is not scheduled",
 			gang.LeafOf(pod), g.PodGroup.Name)
 		news = append(news, gangevents.News{
 			Pod: pod, Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: note,

@@ -140,7 +140,7 @@ var _ = Describe("preemption", func() {
 			Eventually(leaving(namespace, gangOf("cheap"))).Should(HaveLen(4))
 			Eventually(nominated(namespace, gangOf("boss"))).Should(HaveLen(4))
 			Eventually(scheduled(namespace, "boss")).Should(And(withReason(scheduling.ReasonWaiting),
-				HaveField("Message", ContainSubstring("waiting for 4 pods of "+namespace+"/cheap to be gone"))))
+				HaveField("Message", ContainSubstring("waiting for 4 pods of "+namespace+"/cheap to terminate"))))
 			Eventually(toldOf(namespace, "Preempted")).Should(ContainElements("Pod cheap-0", "Pod cheap-3", "PodGroup cheap"))
 			Eventually(toldOf(namespace, "Preempting")).Should(ContainElement("PodGroup boss"))
 
@@ -229,7 +229,7 @@ var _ = Describe("preemption", func() {
 		kill(scheduler)
 		startScheduler()
 		Eventually(scheduled(namespace, "boss")).Should(
-			HaveField("Message", ContainSubstring("waiting for 2 pods to be gone")))
+			HaveField("Message", ContainSubstring("waiting for 2 pods to terminate")))
 		Expect(leaving(namespace, "")()).To(Equal(gone))
 		terminate(namespace, gone...)
 		eventuallyBound(namespace, gangOf("boss"), 2)

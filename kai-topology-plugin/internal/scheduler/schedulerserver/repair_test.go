@@ -223,7 +223,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		left := loseOne(a)
 		Eventually(planned(namespace, name)).Should(And(withReason(scheduling.ReasonMoveBudget),
 			HaveField("Message",
-				HaveSuffix(fmt.Sprintf("would help, but PodDisruptionBudget %s/keep does not let all of these pods go",
+				HaveSuffix(fmt.Sprintf("would help, but PodDisruptionBudget %s/keep does not allow the eviction of all these pods",
 					namespace)))))
 		Consistently(func() map[string]string { return nodesOf(namespace, leafOf(name, "a")) }).WithTimeout(3 * time.Second).
 			Should(Equal(map[string]string{left: a[left]}))

@@ -40,9 +40,9 @@ func (d *report) explainUnknown() Explanation {
 	if d.P.Partial {
 		why = "the pods are of too many kinds to look at every node for each, and "
 	}
-	if e.Sentence = fmt.Sprintf("the search for a place gave up after %s; %snothing proves that there is none",
+	if e.Sentence = fmt.Sprintf("the search for a placement stopped after %s; %sit is not proved that none exists",
 		counted(int64(d.steps()), "step"), why); d.refuted {
-		e.Sentence = "the search found that there is no place, but no certificate for that"
+		e.Sentence = "the search found no placement, but no proof that none exists"
 	}
 	return e
 }

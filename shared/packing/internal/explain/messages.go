@@ -63,13 +63,13 @@ func (c *claim) shortageMessage(e *Explanation) (fits, missing string) {
 	case short.Amount <= 0:
 		return fits, fmt.Sprintf(", since most nodes have too little %s for a pod", deficit.Resource)
 	case free == 0:
-		missing = ", of which no node has any"
+		missing = ", and no node has any free"
 	default:
-		missing = fmt.Sprintf(", no node having more than %s", figure(deficit.Resource, free))
+		missing = fmt.Sprintf(", and no node has more than %s free", figure(deficit.Resource, free))
 	}
 	e.Short = []Shortage{short}
 	one := Shortage{Resource: deficit.Resource, Amount: asks}
-	return fits, fmt.Sprintf(", one asking for %s%s", amountText(one), missing)
+	return fits, fmt.Sprintf(", a pod requests %s%s", amountText(one), missing)
 }
 
 // resourceMessage are about the amount of a resource that is needed at least, and the

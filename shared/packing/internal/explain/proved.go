@@ -61,7 +61,7 @@ func (d *report) related(c *claim) (with string) {
 		}
 		with += ", with " + rule(r.Source)
 		if r.Near != nil && !slices.Contains(r.Near, true) {
-			with += ", which stands in none"
+			with += ", which is in none"
 		}
 	}
 	return with

@@ -83,9 +83,9 @@ func (d *report) nowhereSentence(i int, e *Explanation) string {
 	ties := d.ties(i)
 	who := problem.Named(d.P.Groups[i].Source)
 	if len(ties) > 1 {
-		return fmt.Sprintf("%s cannot stand %s at once", who, strings.Join(ties, " and "))
+		return fmt.Sprintf("%s cannot be %s at the same time", who, strings.Join(ties, " and "))
 	}
-	return fmt.Sprintf("%s needs one domain of level %q, and no node stands in any", who, e.Level)
+	return fmt.Sprintf("%s needs one domain of level %q, and no node is in one", who, e.Level)
 }
 
 // waitingSentence says why pods beyond the minimum wait, with the relations that keep
@@ -114,7 +114,7 @@ func (d *report) tornSentence(i int, e *Explanation) string {
 	if len(ties) < 2 {
 		ties = append(ties, "in "+e.place())
 	}
-	return fmt.Sprintf("%s, since they cannot stand %s at once", d.waiting(i, e), strings.Join(ties, " and "))
+	return fmt.Sprintf("%s, since they cannot be %s at the same time", d.waiting(i, e), strings.Join(ties, " and "))
 }
 
 func (d *report) waiting(i int, e *Explanation) string {
@@ -131,7 +131,7 @@ func (e *Explanation) place() string { return fmt.Sprintf("%s %s", e.Level, e.Do
 // unsettledSentence says that no node was found for pods beyond the minimum, and that it is not proved that none
 // exists.
 func (d *report) unsettledSentence(i int, e *Explanation) string {
-	return fmt.Sprintf("%s: no place was found for %s beyond the minimum, and nothing proves that there is none",
+	return fmt.Sprintf("%s: no placement was found for %s beyond the minimum, and it is not proved that none exists",
 		problem.Named(d.P.Groups[i].Source), counted(int64(e.Wanted), "pod"))
 }
 

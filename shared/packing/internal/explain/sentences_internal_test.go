@@ -32,10 +32,10 @@ func TestWhatIsRefusedWithoutACertificateSaysSo(t *testing.T) {
 		partial, refuted bool
 		want             string
 	}{
-		{false, false, "the search for a place gave up after 0 steps; nothing proves that there is none"},
-		{true, false, "the search for a place gave up after 0 steps; the pods are of too many kinds to look at " +
-			"every node for each, and nothing proves that there is none"},
-		{false, true, "the search found that there is no place, but no certificate for that"},
+		{false, false, "the search for a placement stopped after 0 steps; it is not proved that none exists"},
+		{true, false, "the search for a placement stopped after 0 steps; the pods are of too many kinds to look at " +
+			"every node for each, and it is not proved that none exists"},
+		{false, true, "the search found no placement, but no proof that none exists"},
 	} {
 		d.P.Partial, d.refuted = tc.partial, tc.refuted
 		if got := d.explainUnknown(); got.Sentence != tc.want || got.Group != "g" {
@@ -54,7 +54,7 @@ func TestEachRuleThatDecidesHasWords(t *testing.T) {
 	for want, c := range map[string]claim{
 		"too few pods fit into the cluster, as the certificate shows case by case": {},
 		"1 of 2 subgroups fit into the cluster":                                    {rule: &certificate.Rule{Deficit: &certificate.Deficit{Has: 1, Needs: 2}}},
-		"1 of 2 pods fit into any rack, one asking for 2 cpu, no node having more than 0.5": {
+		"1 of 2 pods fit into any rack, a pod requests 2 cpu, and no node has more than 0.5 free": {
 			rule: &certificate.Rule{Deficit: &certificate.Deficit{Has: 1, Needs: 2, Shortage: certificate.Shortage{Resource: "cpu", Asks: 2000,
 				Free: 500}}}, leaf: true, here: true, branch: branch,
 		},

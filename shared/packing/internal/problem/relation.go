@@ -155,7 +155,7 @@ func (p *Problem) nameItems(index map[string]int32) error {
 	for r := range p.Relations {
 		source := p.Relations[r].Source
 		if len(source.Joined) > 0 && (source.PerPod || len(p.Relations[r].Items) > 1) {
-			return fmt.Errorf("relation %q has %d groups, of which one item joins others", source.Name,
+			return fmt.Errorf("relation %q has %d groups; an item that joins others must be the only one", source.Name,
 				len(p.Relations[r].Items))
 		}
 	}
