@@ -47,9 +47,9 @@ func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 	return SeatHold
 }
 
-// hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
-// make room for somebody more important has left its room to them, and one that Kueue has evicted, or counted alone, to
-// those that get its quota: its successor waits for quota.
+// hasSuccessor reports whether the owner of a pod that leaves its node replaces it, so that the node is held. A
+// preempted pod has left its room to the preemptor. A pod that Kueue has evicted, or counted alone, has left it to the
+// gangs that get its quota: its replacement waits for quota.
 func hasSuccessor(pod *corev1.Pod) bool {
 	if kueue.Evicted(pod) || kueue.CountedAlone(pod) || pod.Spec.NodeName == "" || done(pod, pod.Spec.RestartPolicy) ||
 		metav1.GetControllerOf(pod) == nil {

@@ -39,7 +39,7 @@ func asks(name, minute string) *unstructured.Unstructured {
 	}}
 }
 
-// TestAWorkloadWithoutAnAnswerKeepsNoOtherWaiting has two workloads wait, of which a is older.
+// TestAWorkloadWithoutAnAnswerKeepsNoOtherWaiting has two waiting workloads; a is the older one.
 func TestAWorkloadWithoutAnAnswerKeepsNoOtherWaiting(t *testing.T) {
 	check := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "fits"},
