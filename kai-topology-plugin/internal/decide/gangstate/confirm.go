@@ -60,25 +60,25 @@ func (s *State) Confirm(
 func (s *State) Overtaken(asked *gang.Gang, version Version, seen Seen) string {
 	now, there := seen.Version(asked.Key())
 	if !there {
-		return "planned anew, since its PodGroup was changed meanwhile"
+		return "the gang is planned again: its PodGroup was changed"
 	}
 	if changed := version.ChangedTo(now); changed != "" {
-		return fmt.Sprintf("planned anew, since %s meanwhile", changed)
+		return fmt.Sprintf("the gang is planned again: %s", changed)
 	}
 	held := s.NodeOf(asked.Key())
 	for _, pod := range asked.Standing {
 		if now := seen.Pod(pod); now == nil || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
-			return fmt.Sprintf("planned anew, since pod %s lost its node meanwhile", pod.Name)
+			return fmt.Sprintf("the gang is planned again: pod %s lost its node", pod.Name)
 		}
 	}
 	for _, pod := range s.AssumedPods(asked.Key()) {
 		if slices.ContainsFunc(asked.Pending, func(pending *corev1.Pod) bool { return pending.UID == pod.UID }) {
-			return fmt.Sprintf("planned anew, since pod %s came from another gang meanwhile", pod.Name)
+			return fmt.Sprintf("the gang is planned again: pod %s came from another gang", pod.Name)
 		}
 	}
 	for _, pod := range asked.Pending {
 		if now := seen.Pod(pod); now == nil || now != pod && (!SameMember(pod, now) || AsksElse(pod, now)) {
-			return fmt.Sprintf("planned anew, since pod %s was changed meanwhile", pod.Name)
+			return fmt.Sprintf("the gang is planned again: pod %s was changed", pod.Name)
 		}
 	}
 	return ""
@@ -97,7 +97,7 @@ func (s *State) Respect(
 			return "", Effects{}, err
 		}
 		if unheard {
-			return fmt.Sprintf("planned anew, since a pod left node %s meanwhile", node), Effects{}, nil
+			return fmt.Sprintf("the gang is planned again: a pod left node %s", node), Effects{}, nil
 		}
 		for _, seat := range s.seatsOn(node, by.Gang) {
 			displaced, err := seen.Displaces(node, pods, seat)
@@ -105,7 +105,7 @@ func (s *State) Respect(
 			case err != nil:
 				return "", Effects{}, err
 			case displaced && kubeframework.Priority(seat) >= by.Priority:
-				return fmt.Sprintf("planned anew, since room on node %s is held for the replacement of pod %s",
+				return fmt.Sprintf("the gang is planned again: room on node %s is held for the replacement of pod %s",
 					node, seat.Name), Effects{}, nil
 			case displaced:
 				taken = append(taken, seat)

@@ -87,7 +87,7 @@ func TestAPlanIsBrokenIfOneOfItsPodsIsBeingBoundForTheGangInWhichItWas(t *testin
 	state, asked, placements, shown := plannedPair(t)
 	state.record(mine).assumed["comes"] = &assumed{pod: gang.On("n2", shown.pods["comes"]), letGo: true}
 	changed, effects := state.Confirm(asked, version(1), placements, shown)
-	if changed != "planned anew, since pod comes came from another gang meanwhile" || len(effects.Broken) != 1 {
+	if changed != "the gang is planned again: pod comes came from another gang" || len(effects.Broken) != 1 {
 		t.Errorf("%q, broken %+v", changed, effects.Broken)
 	}
 	if diff := cmp.Diff(map[types.UID]string{"comes": "n2"}, state.NodeOf(mine)); diff != "" {
@@ -224,7 +224,7 @@ func TestNoSeatIsGivenUpForAPlanThatIsBroken(t *testing.T) {
 	asked.Pending, shown.pods["further"] = append(asked.Pending, further), further
 	placements = append(placements, Placement{Pod: further, Node: "n2"})
 	said, effects := state.Confirm(asked, version(1), placements, shown)
-	if said != "planned anew, since a pod left node n2 meanwhile" || len(effects.Seats) > 0 || len(state.seatsOn("n1", mine)) != 1 {
+	if said != "the gang is planned again: a pod left node n2" || len(effects.Seats) > 0 || len(state.seatsOn("n1", mine)) != 1 {
 		t.Errorf("it says %q, and gives up %+v", said, effects.Seats)
 	}
 	if got := slices.Collect(maps.Values(state.NodeOf(mine))); len(got) > 0 {
@@ -247,7 +247,7 @@ func TestAPodThatWasPutOnANodeIsMissedThere(t *testing.T) {
 	if wanted, _ := state.Assumed(mine, comes); !wanted {
 		t.Fatal("the plan does not want the pod")
 	}
-	if said := respected(); said != "planned anew, since a pod left node n1 meanwhile" {
+	if said := respected(); said != "the gang is planned again: a pod left node n1" {
 		t.Errorf("a pod that was put on the node, and is not there: %q", said)
 	}
 	shown.nodes["n1"] = []types.UID{"comes"}

@@ -163,7 +163,7 @@ func TestPlans(t *testing.T) {
 			want:  []string{"g: will move subgroup a (2 pods) from l/rack z/r1 to z/r2 at 2026-01-01T12:00:00Z: -ga-0 -ga-1 +z-r1-n2 +z-r2-n1 +z-r2-n1 +z-r2-n1"}},
 		"a pod that nobody makes again stays": {cluster: racks + hurt, move: all,
 			change: func(cluster *inventory.Inventory) { cluster.Pods[0].OwnerReferences = nil },
-			want:   []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but pod g-0 has no controller that would make it again"}},
+			want:   []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but pod g-0 has no controller that creates it again"}},
 		"a pod stays of which a claim may be of no use elsewhere": {cluster: racks + hurt, move: all,
 			rules: repair.Rules{Tied: func(pod *corev1.Pod) string {
 				if pod.Name == "g-1" {

@@ -56,7 +56,7 @@ func TestGangsAreDecidedInOrderOfRank(t *testing.T) {
 		"what one may not leave is no room for another": {cluster: both(1, 2) + node("z-r2-n1", 2),
 			change: func(cluster *inventory.Inventory) { cluster.Pods[0].OwnerReferences = nil },
 			want: []string{
-				"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but pod g-0 has no controller that would make it again",
+				"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 would help, but pod g-0 has no controller that creates it again",
 				"h: no placement was found for the gang, even if all its pods moved",
 			}},
 	} {

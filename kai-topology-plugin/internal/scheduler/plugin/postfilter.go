@@ -20,7 +20,7 @@ func (p *Plugin) PostFilter(
 	reason := ""
 	if data, err := state.Read(plannedKey); err == nil {
 		plan := data.(planned)
-		reason = fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name,
+		reason = fmt.Sprintf("the gang is planned again soon: node %s rejected pod %s: %s", plan.node, pod.Name,
 			statuses.Get(plan.node).Message())
 		p.effects.do(p.gangs.NodeRefused(plan.gang, plan.version, pod, reason))
 	} else if err := p.makeRoom(ctx, pod); err != nil {

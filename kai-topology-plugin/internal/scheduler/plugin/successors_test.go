@@ -181,8 +181,8 @@ func TestWhoeverIsMoreImportantTakesASeatAndItsGangIsTold(t *testing.T) {
 		for event := range recorder.Events {
 			said = append(said, event)
 		}
-		const want = "Warning SeatTaken the room on node n0 that was held for the successor of pod a goes to "
-		if !slices.Contains(said, want+names[pod.Name]+", of higher priority") {
+		const want = "Warning SeatTaken node n0 was held for the replacement of pod a and goes to "
+		if !slices.Contains(said, want+names[pod.Name]+", which has a higher priority") {
 			t.Errorf("events: %q", said)
 		}
 		if left := bench.seats(t); len(left) > 0 {

@@ -64,7 +64,7 @@ var _ = Describe("a pod that leaves a full cluster", func() {
 		eventuallyBound(namespace, gangOf("urgent"), 1)
 		Eventually(func() []eventsv1.Event { return eventsOn(namespace, "PodGroup", "stands") }).Should(ContainElement(
 			And(HaveField("Reason", "SeatTaken"),
-				HaveField("Note", ContainSubstring("goes to PodGroup "+namespace+"/urgent, of higher priority")))))
+				HaveField("Note", ContainSubstring("goes to PodGroup "+namespace+"/urgent, which has a higher priority")))))
 		Eventually(seatsOf(namespace, "stands")).Should(BeZero())
 	})
 })
