@@ -22,7 +22,7 @@ type headcount struct {
 	Used                     int
 }
 
-func TestGroupsSayWhoRunsIsPlacedAndWaits(t *testing.T) {
+func TestGroupsCountRunningPlacedAndWaitingPods(t *testing.T) {
 	one := 1
 	none, prefers := packing.Constraint{}, packing.Constraint{Topology: "site", Preferred: "rack"}
 	for name, test := range map[string]struct {

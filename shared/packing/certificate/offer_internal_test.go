@@ -9,7 +9,7 @@ import (
 )
 
 // Pods of many kinds are listed by the nodes that they may use; the lists say what looking at each kind does.
-func TestWhoMayUseANodeIsListed(t *testing.T) {
+func TestKindsThatMayUseANodeAreListed(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	in := &Input{Groups: []Group{{Parent: -1, MinMember: 1}}}
 	for node := range 400 {

@@ -190,7 +190,7 @@ func contradictions(g *explanation.Gang, earlier []*explanation.Gang) (found []s
 }
 
 // A gang that waits behind others is the next when they are gone, and one that does not gets its room after them.
-func TestWhoWaitsBehindOthersIsNextWithoutThem(t *testing.T) {
+func TestAGangBehindOthersIsNextWithoutThem(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text, drawn := drawGangs(rt)
 		gangs := completed(t, testsupport.Inventory(t, text))

@@ -122,7 +122,7 @@ func TestHowAGangIsDoing(t *testing.T) {
 	}
 }
 
-func TestPodsOfAGangWhoseTopologyIsGoneStand(t *testing.T) {
+func TestPodsOfAGangWithADeletedTopologyStay(t *testing.T) {
 	inLeaf := func(leaf string) string { return ", labels: {kai.scheduler/subgroup-name: " + leaf + "}" }
 	tree := "topologyConstraint: {topology: none, requiredTopologyLevel: l/rack}, subGroups: [{name: up, minSubGroup: 1}, " +
 		"{name: a, parent: up, minMember: 1}, {name: b, minMember: 2}]"
@@ -176,7 +176,7 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	}
 }
 
-func TestWhoGoesFirstIsNamedOnlyIfItTakesTheRoom(t *testing.T) {
+func TestGangsThatGoFirstAreNamedOnlyIfTheyTakeTheRoom(t *testing.T) {
 	one := func(name string, gpus int) string { return podGroup(name, "", 1) + pods(name, name, gpus, "", "") }
 	reserved := func(name, on, reason string) string {
 		return podGroup(name, "", 1) + fmt.Sprintf("status: {reservations: [{reason: %s, nodes: [%s]}]}\n", reason, on) +

@@ -10,7 +10,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-func TestReservationsAreThoseOfAllGangsWhoeverAsks(t *testing.T) {
+func TestReservationsOfAllGangsAreListedInEveryNamespace(t *testing.T) {
 	until := metav1.Unix(1000, 0)
 	cluster := inventory.New()
 	for _, name := range []string{"b", "a"} {

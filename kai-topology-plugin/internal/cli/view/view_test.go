@@ -231,7 +231,7 @@ func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 	expect("event: overview", "data: 3")
 }
 
-func TestTheServerEndsThoughSomebodyWaitsForEvents(t *testing.T) {
+func TestTheServerEndsDespiteOpenStreams(t *testing.T) {
 	server, err := Listen(NewFeed(), Answers{}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestTheServerEndsThoughSomebodyWaitsForEvents(t *testing.T) {
 }
 
 // An overview is made only when a viewer asks, however often the cluster changes, and once for several viewers.
-func TestAnOverviewIsMadeForThoseWhoLook(t *testing.T) {
+func TestAnOverviewIsMadeOnlyForViewers(t *testing.T) {
 	server := serve(t)
 	made := 0
 	for range 3 {

@@ -121,7 +121,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 		}},
 		"its PodGroup is gone": {
 			happens: func(_ *State, shown *shown) { shown.version = Version{} },
-			broken:  "its PodGroup was changed meanwhile",
+			broken:  "its PodGroup was changed",
 		},
 		"its PodGroup says something else": {
 			happens: func(_ *State, shown *shown) { shown.version = version(2) },
@@ -129,23 +129,23 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 		},
 		"a pod that stood is gone": {
 			happens: func(_ *State, shown *shown) { delete(shown.pods, "stands") },
-			broken:  "pod stands lost its node meanwhile",
+			broken:  "pod stands lost its node",
 		},
 		"a pod that stood is leaving": {
 			happens: func(_ *State, shown *shown) {
 				shown.pods["stands"] = changed(shown.pods["stands"], func(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.Now()) })
 			},
-			broken: "pod stands lost its node meanwhile",
+			broken: "pod stands lost its node",
 		},
 		"a pod that comes is gone": {
 			happens: func(_ *State, shown *shown) { delete(shown.pods, "comes") },
-			broken:  "pod comes was changed meanwhile",
+			broken:  "pod comes was changed",
 		},
 		"a pod that comes asks for something else": {
 			happens: func(_ *State, shown *shown) {
 				shown.pods["comes"] = changed(shown.pods["comes"], func(pod *corev1.Pod) { pod.Labels = map[string]string{"a": "b"} })
 			},
-			broken: "pod comes was changed meanwhile",
+			broken: "pod comes was changed",
 		},
 		"a pod left the node, and no word of it has come": {
 			happens: func(state *State, _ *shown) {
@@ -153,7 +153,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 				left.Annotations[scheduling.AnnotationPodGroupName] = other.Name
 				state.added(left, start)
 			},
-			broken: "a pod left node n1 meanwhile",
+			broken: "a pod left node n1",
 		},
 		"the room is held for a successor": {
 			happens: func(state *State, _ *shown) { otherSeat(state, 0) },

@@ -162,7 +162,7 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 	}
 }
 
-func TestNobodyIsKeptOutForLongByAGangThatIsPlannedAgainAndAgain(t *testing.T) {
+func TestAGangThatIsPlannedAgainAndAgainKeepsNoOtherOutForLong(t *testing.T) {
 	for after, want := range map[time.Duration]time.Duration{
 		0: expectedLife, time.Second: expectedLife - time.Second, expectedLife: 0, followersLife - time.Second: 0,
 		followersLife: expectedLife,

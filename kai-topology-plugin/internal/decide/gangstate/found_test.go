@@ -55,7 +55,7 @@ func TestAPodGroupIsDeletedWhileItsGangWaits(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForAGangThatStands(t *testing.T) {
+func TestNoGangWaitsForOneThatHasItsNodes(t *testing.T) {
 	for name, event := range map[string]func(*State){
 		"a binding that seemed to have failed was made": func(s *State) {
 			s.PodChanged(memberPod("b", ""), memberPod("b", "n2"), start)
@@ -77,7 +77,7 @@ func TestNobodyWaitsForAGangThatStands(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForAGangThatWasDecidedBeforeItGotWhatItNeeds(t *testing.T) {
+func TestNoGangWaitsForOneDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 	for name, c := range map[string]struct {
 		event func(*State)
 		waits bool
@@ -218,7 +218,7 @@ func TestAPlanThatCountsOnAPodThatLeavesIsBroken(t *testing.T) {
 	}
 }
 
-func TestAPlanThatCountsOnAPodWhoseBindingFailsIsBroken(t *testing.T) {
+func TestAPlanWithAFailedBindingIsBroken(t *testing.T) {
 	state := released(t)
 	state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
 	state.on(mine, "c", "n3")
@@ -313,7 +313,7 @@ func otherGroup() *scheduling.PodGroup {
 	return group
 }
 
-func TestAPodThatSomebodyElseBindsIsNotOnTheNodeThatItWasPutOn(t *testing.T) {
+func TestAPodBoundByAnotherProgramIsNotOnItsAssumedNode(t *testing.T) {
 	for name, letGo := range map[string]bool{"while it waits": false, "while it is being bound": true} {
 		t.Run(name, func(t *testing.T) {
 			state := known(2, ownedPod("a", ""), ownedPod("b", ""))
@@ -486,7 +486,7 @@ func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
 	}
 }
 
-func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
+func TestRoomOfAFailedBindingIsOpenAfterTheNodeRejectsThePod(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 	state.Assumed(mine, memberPod("a", "n1"))

@@ -1237,7 +1237,7 @@ func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {
 
 // Waiting gangs, some with lost pods, and some with room held elsewhere: among the gangs that were not tried since room
 // became free, the one that is ahead is the one that has its turn.
-func TestWhoseTurnItIs(t *testing.T) {
+func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)
 		var ranks []gang.Rank

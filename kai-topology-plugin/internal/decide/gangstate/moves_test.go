@@ -253,7 +253,7 @@ func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
 }
 
 // The move was decided without the pod, which may have taken the room.
-func TestAMoveGivesUpTheNodeOnWhichSomebodyElseBindsAPod(t *testing.T) {
+func TestAMoveGivesUpTheNodeOfAPodBoundByAnotherProgram(t *testing.T) {
 	for name, c := range map[string]struct {
 		node string
 		kept map[string]string

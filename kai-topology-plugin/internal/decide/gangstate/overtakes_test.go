@@ -254,7 +254,7 @@ func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
 	}
 }
 
-func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
+func TestTheHigherRankIsTriedFirst(t *testing.T) {
 	state := New(anyone)
 	older := big
 	older.Rank = rank("older", 0, 50)
@@ -276,7 +276,7 @@ func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
 	}
 }
 
-func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
+func TestAGangWithRoomHeldElsewhereGoesLast(t *testing.T) {
 	for name, c := range map[string]struct {
 		held  bool
 		other gang.Rank

@@ -174,7 +174,7 @@ func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
 	}
 }
 
-func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
+func TestAPodThatLosesItsNodeAfterTheReleaseDisturbsNoOther(t *testing.T) {
 	state := twoPods()
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")

@@ -33,7 +33,7 @@ func preemptingState() *State {
 	return state
 }
 
-func TestOneWhoIsReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
+func TestAPodReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
 	state := preemptingState()
 	state.Left("x")
 	successor := pod("y")
@@ -68,7 +68,7 @@ func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
 	}
 }
 
-func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
+func TestTheLastVictimMakesTheGangReady(t *testing.T) {
 	state := preemptingState()
 	if effects := state.Left("x"); len(effects.Activate) > 0 {
 		t.Errorf("ready while y stands: %v", names(effects.Activate))
@@ -97,7 +97,7 @@ func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	}
 }
 
-func TestWhoHasToRespectRoomThatIsBeingMade(t *testing.T) {
+func TestRoomThatIsBeingMadeIsRespected(t *testing.T) {
 	state := preemptingState()
 	for name, test := range map[string]struct {
 		except   gang.Key

@@ -41,7 +41,7 @@ func released(t *testing.T) *State {
 	return state
 }
 
-func TestAPodWhoseBindingFailedHasASeat(t *testing.T) {
+func TestAPodWithAFailedBindingHasASeat(t *testing.T) {
 	state := released(t)
 	state.Unassumed(mine, "a", start)
 	if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
@@ -122,7 +122,7 @@ func TestAPodThatIsBeingBoundGetsNoSeatOnANodeThatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-func TestThoseWhoWaitTryAgainWhenASeatEnds(t *testing.T) {
+func TestWaitingGangsTryAgainWhenASeatEnds(t *testing.T) {
 	state := released(t)
 	state.TurnAway(pod("plain"))
 	state.Unassumed(mine, "a", start)
@@ -218,7 +218,7 @@ func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 }
 
 // No other event reports it: the pod has no node that it could leave.
-func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
+func TestWaitingGangsTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 	for name, end := range map[string]func(*State) Effects{
 		"the pod is deleted": func(s *State) Effects {
 			gone := pod("a")

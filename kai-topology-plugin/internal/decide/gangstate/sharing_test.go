@@ -62,7 +62,7 @@ func TestPodsThatShareAClaimAreEnteredInItOneAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestPodsComeBackWhoseClaimIsNotAllocated(t *testing.T) {
+func TestPodsWithAnUnallocatedClaimComeBack(t *testing.T) {
 	state, _, _ := sharingGang(t, "channel")
 	effects := state.Unassumed(mine, "a", start)
 	if len(effects.Reject) == 0 || effects.Reject[0].Pod != "b" || len(effects.Allow) > 0 {

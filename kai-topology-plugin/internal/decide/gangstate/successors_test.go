@@ -81,7 +81,7 @@ func ended(effects Effects) (ends []SeatEnd) {
 	return ends
 }
 
-func TestWhoLeavesASeat(t *testing.T) {
+func TestPodsThatLeaveASeat(t *testing.T) {
 	leaves := func(s *State) Effects { return s.deleted(ownedPod("a", "n1"), start) }
 	preempted := func(pod *corev1.Pod) {
 		stopping(pod)
@@ -332,7 +332,7 @@ func TestAPodLeavesOneSeat(t *testing.T) {
 	}
 }
 
-func TestOnlyWhoIsMoreImportantPassesASeat(t *testing.T) {
+func TestOnlyAHigherPriorityPassesASeat(t *testing.T) {
 	important := func(pod *corev1.Pod) { pod.Spec.Priority = ptr.To[int32](10) }
 	state := standingPair()
 	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", important), start)
@@ -346,7 +346,7 @@ func TestOnlyWhoIsMoreImportantPassesASeat(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsTriesAgainWhenASeatEnds(t *testing.T) {
+func TestAWaitingGangTriesAgainWhenASeatEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		end   func(*State) Effects
 		wakes bool
@@ -454,7 +454,7 @@ func TestSeatsThatAreAlikeAreToldTogether(t *testing.T) {
 	}
 }
 
-func TestAPodOfWhichNoWordHasComeIsFound(t *testing.T) {
+func TestAPodIsFoundBeforeItsEvent(t *testing.T) {
 	state := standingPair()
 	misses := func(node string, pods ...types.UID) bool {
 		missed, err := state.unheard(node, &shown{nodes: map[string][]types.UID{node: pods}})

@@ -43,7 +43,7 @@ func TestNoPodIsBoundBeforeTheGangHasItsVolumes(t *testing.T) {
 	}
 }
 
-func TestAGangWhoseVolumeDoesNotComeComesBackAsAWhole(t *testing.T) {
+func TestAGangWithoutItsVolumeComesBackAsAWhole(t *testing.T) {
 	for name, event := range map[string]func(*State) Effects{
 		"its time is up":     func(s *State) Effects { return s.Unassumed(mine, "b", start) },
 		"its pod is deleted": func(s *State) Effects { return s.deleted(memberPod("b", ""), start) },
@@ -61,7 +61,7 @@ func TestAGangWhoseVolumeDoesNotComeComesBackAsAWhole(t *testing.T) {
 	}
 }
 
-func TestAPodThatTheGangCanDoWithoutHoldsUpNobody(t *testing.T) {
+func TestAnOptionalPodHoldsUpNoOther(t *testing.T) {
 	state := claiming(t)
 	fewer := groupOf(1)
 	fewer.Generation = 2

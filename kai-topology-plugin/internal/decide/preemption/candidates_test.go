@@ -56,7 +56,7 @@ func nodeWith(pods ...*corev1.Pod) []fwk.NodeInfo {
 	return []fwk.NodeInfo{node}
 }
 
-func TestWhoCanBeAskedToLeave(t *testing.T) {
+func TestCandidates(t *testing.T) {
 	itself := gang.Rank{Priority: 5, Gang: gang.Key{Namespace: "ns", Name: "itself"}}
 	leaving := podOn("leaving", "", 9)
 	leaving.DeletionTimestamp = &metav1.Time{}
@@ -91,7 +91,7 @@ func TestWhoCanBeAskedToLeave(t *testing.T) {
 
 // Of a gang that needs one of two subgroups, the other one has one pod of two: it is of no use, and leaves for a gang of
 // the same priority, unless its successor may be about to come. The rest of the gang stays.
-func TestLeftoversLeaveForWhoeverIsNotBelowThem(t *testing.T) {
+func TestLeftoversLeaveForGangsNotBelowThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		priority int32
 		seated   string

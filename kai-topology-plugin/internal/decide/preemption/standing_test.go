@@ -35,7 +35,7 @@ func gangsAround(pods []*corev1.Pod, reads *atomic.Int32, groups ...*scheduling.
 		}}
 }
 
-func TestWhoMayLeaveForAPodWithoutAGang(t *testing.T) {
+func TestVictimsForAPodWithoutAGang(t *testing.T) {
 	pods := []*corev1.Pod{
 		podOn("low-0", "low", 1), podOn("low-1", "low", 1), podOn("mixed-0", "mixed", 1), podOn("mixed-1", "mixed", 7),
 		podOn("sacred-0", "sacred", 1), podOn("orphan-0", "orphan", 1), podOn("lost-0", "unreadable", 1),

@@ -82,13 +82,13 @@ func require(podGroup *scheduling.PodGroup, groups []*podgrouptree.Group, level 
 }
 
 func relaxed(groups []*podgrouptree.Group, from, to string) string {
-	who := make([]string, len(groups))
+	names := make([]string, len(groups))
 	for i, group := range groups {
-		who[i] = describe(group)
+		names[i] = describe(group)
 	}
-	subject := strings.Join(who, ", ")
-	if len(who) > maxGroups {
-		subject = fmt.Sprintf("%s and %d more", strings.Join(who[:maxGroups], ", "), len(who)-maxGroups)
+	subject := strings.Join(names, ", ")
+	if len(names) > maxGroups {
+		subject = fmt.Sprintf("%s and %d more", strings.Join(names[:maxGroups], ", "), len(names)-maxGroups)
 	}
 	if to == "" {
 		return fmt.Sprintf("require no topology level for %s (now %s)", subject, from)

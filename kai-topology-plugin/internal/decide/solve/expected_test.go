@@ -256,7 +256,7 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 }
 
 // Existing pods go before expected ones: one of two leaves has all its pods, and there is room for three in all.
-func TestPodsThatAreExpectedTakeNoRoomFromThoseThatAreThere(t *testing.T) {
+func TestExpectedPodsTakeNoRoomFromExistingPods(t *testing.T) {
 	podGroup := groups(podgrouptree.Expected{"a": 4, "b": 2}, scheduling.PodGroupSpec{
 		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
 		SubGroups: []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](1)},

@@ -139,7 +139,7 @@ func TestAGangGoesWhereThoseFitThatFollowIt(t *testing.T) {
 	}
 }
 
-func TestRoomIsKeptForThoseThatFollow(t *testing.T) {
+func TestRoomIsKeptForFollowers(t *testing.T) {
 	table := set(t, topology+nodes(4, "r1-a", "r2-a", "r2-b")+
 		podGroup("base", annotated(follows), "minMember: 1, "+oneRack, "")+pods("base", "", 4, "", "")+
 		podGroup("scaled", annotated(follows), "minMember: 1, "+oneRack, "")+pods("scaled", "", 4, "", "")+
@@ -172,7 +172,7 @@ func TestRoomIsKeptForThoseThatFollow(t *testing.T) {
 	}
 }
 
-func TestWhoIsWoken(t *testing.T) {
+func TestWokenGangs(t *testing.T) {
 	near := annotated(`packtree.dev/relations: '[{"name":"n","topology":"t","level":"l/rack","near":"router"}]'`)
 	table := set(t, topology+nodes(4, "r1-a", "r2-a")+
 		podGroup("router", "", "minMember: 1", "")+pods("router", "", 1, "", "")+

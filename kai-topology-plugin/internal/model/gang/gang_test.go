@@ -141,7 +141,7 @@ func TestRankOrder(t *testing.T) {
 	}
 }
 
-func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
+func TestPodsOfAnotherSchedulerAreNotPlaced(t *testing.T) {
 	by := func(scheduler string) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) { pod.Spec.SchedulerName = scheduler }
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNobodyIsReadWhomNoAPIServerWouldCreate(t *testing.T) {
+func TestPodsThatTheAPIServerWouldRejectAreNotRead(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}], "
 	for name, c := range map[string]struct{ manifest, want string }{
 		"a node of no name that there can be": {
@@ -48,7 +48,7 @@ func TestNobodyIsReadWhomNoAPIServerWouldCreate(t *testing.T) {
 	}
 }
 
-func TestPodsWhoseNamesAreGeneratedAreTwo(t *testing.T) {
+func TestPodsWithGeneratedNamesAreTwo(t *testing.T) {
 	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {generateName: train-}\n"
 	cluster, findings := read(t, pod+pod)
 	if len(findings) > 0 || len(cluster.Pods) != 2 {

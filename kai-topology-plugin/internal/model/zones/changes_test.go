@@ -44,7 +44,7 @@ func TestWhatMayHelpIsARuleOrRoom(t *testing.T) {
 	}
 }
 
-func TestANodeIsReopenedOnceForThoseThatAvoidIt(t *testing.T) {
+func TestANodeIsReopenedOnceForGangsThatAvoidIt(t *testing.T) {
 	catalogue := &zones.Catalogue{}
 	catalogue.Set(reported(zones.SingleNUMA, 4, 4))
 	_, _, seen := catalogue.Changes(0)

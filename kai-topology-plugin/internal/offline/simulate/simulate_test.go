@@ -170,7 +170,7 @@ func TestGangsRunInVirtualTime(t *testing.T) {
 }
 
 // Room is reserved for a gang that eight others have overtaken.
-func TestNobodyIsStarved(t *testing.T) {
+func TestNoGangIsStarved(t *testing.T) {
 	lines := job(0, "first", 10, 1, "", 0) + job(1, "wide", 10, 2, "l/rack", 0)
 	for i := range 30 {
 		lines += job(2+float64(i)*5, fmt.Sprintf("small-%d", i), 9, 1, "", 0)

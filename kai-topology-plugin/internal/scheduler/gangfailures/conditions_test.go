@@ -258,7 +258,7 @@ func TestAPodThatWasBoundMeanwhileIsNotSaidToWait(t *testing.T) {
 	}
 }
 
-func TestWhoIsTold(t *testing.T) {
+func TestRecipientsOfStatuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(a *api)
 		want   string

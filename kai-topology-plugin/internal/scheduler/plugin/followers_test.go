@@ -26,7 +26,7 @@ func companion(name string) *scheduling.PodGroup {
 	return podGroup
 }
 
-func TestAGangThatLeadsAwaitsThePodsOfThoseWhoFollow(t *testing.T) {
+func TestABaseGangAwaitsThePodsOfItsFollowers(t *testing.T) {
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
 	soft := companion("base")

@@ -150,7 +150,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
 	for _, test := range []struct {
-		who      string
+		gang     string
 		priority int32
 		want     int
 	}{{"an equal", 9, 2}, {"somebody above", 10, 0}} {
@@ -159,7 +159,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 			held += len(pods)
 		}
 		if held != test.want {
-			t.Errorf("%s has to respect %d pods, want %d", test.who, held, test.want)
+			t.Errorf("%s has to respect %d pods, want %d", test.gang, held, test.want)
 		}
 	}
 	if answer := bench.plugin.gangs.View(boss).Last; answer.Verdict != scheduling.ReasonWaiting ||
@@ -176,7 +176,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 }
 
 // Victims are searched for a gang as it was read, while it may be deleted.
-func TestNobodyLeavesForAGangThatIsGone(t *testing.T) {
+func TestNoVictimsForADeletedGang(t *testing.T) {
 	pods, objects := rivals()
 	bench := newBench(t, twoRacks(), pods, objects...)
 	asked := bench.read(t, boss, pods[4])
@@ -240,7 +240,7 @@ func TestAVictimThatIsOnItsWayOutIsWaitedForLikeTheOthers(t *testing.T) {
 }
 
 // A trial shows the nodes without possible victims. Other gangs must not see a change.
-func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
+func TestATrialOfVictimsVoidsNoAnswer(t *testing.T) {
 	pods, objects := rivals()
 	low := ranked(0, "", newPod("low", "low-0"))
 	bench := newBench(t, twoRacks(), append(pods, low), append(objects, podGroup("low", 1))...)
@@ -293,7 +293,7 @@ func TestAGangThatMustNotPreemptWaits(t *testing.T) {
 	}
 }
 
-func TestNobodyLeavesForAGangThatFiltersKeepOut(t *testing.T) {
+func TestNoVictimsForAGangThatFiltersKeepOut(t *testing.T) {
 	pods, objects := rivals()
 	for _, pod := range pods[4:] {
 		pod.Spec.NodeSelector = map[string]string{"rack": "elsewhere"}

@@ -23,7 +23,7 @@ func inOneRackOf() (*scheduling.PodGroup, *kai.Topology) {
 	return inOneRack(podGroup("gang", 2)), topology
 }
 
-func TestARoomWhoseBindingFailedIsNotGivenAway(t *testing.T) {
+func TestTheRoomOfAFailedBindingIsNotGivenAway(t *testing.T) {
 	a, b, plain := newPod("gang", "a"), newPod("gang", "b"), newPod("", "plain")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)
@@ -79,7 +79,7 @@ func (b *bench) stands(t *testing.T, pod *corev1.Pod, node string) {
 }
 
 // The node does not take the pod any more. Its room there is of no use, however long it would be kept.
-func TestAPodWhoseNodeRefusesItLosesItsRoomThere(t *testing.T) {
+func TestAPodRejectedByItsNodeLosesItsRoomThere(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	bench := newBench(t, newNodes(3), []*corev1.Pod{a, b}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)

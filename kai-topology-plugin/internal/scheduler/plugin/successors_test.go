@@ -73,8 +73,8 @@ func (b *bench) hears(t *testing.T, pod *corev1.Pod) {
 	b.plugin.podHandler().OnDelete(pod)
 }
 
-// whoeverWaits tries something with a gang's pod, and with a plain one, which wait for the room of a pod that leaves.
-func whoeverWaits(t *testing.T, priority int32, try func(t *testing.T, bench *bench, leaves, next, waits *corev1.Pod)) {
+// forEachWaiting calls try with a gang's pod, and with a plain one, which wait for the room of a pod that leaves.
+func forEachWaiting(t *testing.T, priority int32, try func(t *testing.T, bench *bench, leaves, next, waits *corev1.Pod)) {
 	for name, waiting := range map[string]int{"a gang": 0, "a plain pod": 1} {
 		t.Run(name, func(t *testing.T) {
 			bench, leaves, next, waits, plain := fullBench(t, priority)
@@ -127,8 +127,8 @@ func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 	}
 }
 
-func TestARoomIsFreeOnceNobodyComes(t *testing.T) {
-	whoeverWaits(t, 1, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
+func TestRoomIsFreeOnceNoPodComes(t *testing.T) {
+	forEachWaiting(t, 1, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
 		bench.goes(t, leaves, true)
 		if node, _ := bench.schedule(t, pod); node != "" {
 			t.Fatalf("it gets %s at once", node)
@@ -145,8 +145,8 @@ func TestARoomIsFreeOnceNobodyComes(t *testing.T) {
 }
 
 // kube-scheduler hears of a pod that left before us: its room looks free, and is not held yet.
-func TestRoomOfWhichNoWordHasComeIsNotGivenAway(t *testing.T) {
-	whoeverWaits(t, 1, func(t *testing.T, bench *bench, leaves, next, pod *corev1.Pod) {
+func TestRoomOfAPodIsNotGivenAwayBeforeTheEventOfItsEnd(t *testing.T) {
+	forEachWaiting(t, 1, func(t *testing.T, bench *bench, leaves, next, pod *corev1.Pod) {
 		bench.goes(t, leaves, false)
 		bench.activator.reset()
 		if node, status := bench.schedule(t, pod); node != "" ||
@@ -167,9 +167,9 @@ func TestRoomOfWhichNoWordHasComeIsNotGivenAway(t *testing.T) {
 	})
 }
 
-func TestWhoeverIsMoreImportantTakesASeatAndItsGangIsTold(t *testing.T) {
+func TestAHigherPriorityTakesASeatAndItsGangGetsAnEvent(t *testing.T) {
 	names := map[string]string{"w": "PodGroup default/other", "plain": "pod default/plain"}
-	whoeverWaits(t, 2, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
+	forEachWaiting(t, 2, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
 		recorder := events.NewFakeRecorder(10)
 		bench.plugin.effects.announcer = gangevents.New(recorder)
 		bench.goes(t, leaves, true)

@@ -17,7 +17,7 @@ import (
 
 // The backoff decides which pods are tried first after a failure. Rank decides which gang gets room that becomes free,
 // whether the event that reports the room comes before the snapshot shows it or after.
-func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
+func TestRoomThatBecomesFreeGoesToTheHigherRank(t *testing.T) {
 	for name, when := range map[string]struct{ event, tried, left int }{
 		"the event comes with the room":                         {event: 2, left: 1},
 		"the event comes late":                                  {event: 3, left: 1},
@@ -76,7 +76,7 @@ func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
 }
 
 // A gang that was tried since room became free has had its turn.
-func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
+func TestAGangThatHadItsTurnHoldsUpNoOther(t *testing.T) {
 	old, young := podGroup("old", 2), podGroup("young", 1)
 	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
 	pods := []*corev1.Pod{newPod("old", "a"), newPod("old", "b"), newPod("young", "c")}
@@ -91,7 +91,7 @@ func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
 }
 
 // Room that is not kept any more is news for a gang that was turned down where it was kept, and for no other.
-func TestRoomThatIsGivenBackWakesThoseWhoWereTurnedDownForIt(t *testing.T) {
+func TestRoomThatIsGivenBackWakesPodsThatWereKeptFromIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		nodes int
 		woken bool

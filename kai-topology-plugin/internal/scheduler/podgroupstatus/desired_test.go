@@ -244,7 +244,7 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 }
 
 // How a gang was placed is said once it stands, and not forgotten with the scheduler that placed it.
-func TestAPlacedGangWhosePodGroupGetsInvalid(t *testing.T) {
+func TestAPlacedGangWithAnInvalidPodGroup(t *testing.T) {
 	seen := observed(t, 2, 2, 0)
 	seen.Placement = &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes}
 	seen.Gang.Tree, seen.Hold = nil, &gang.Hold{Reason: scheduling.ReasonInvalid, Message: "spec.minMember: Required value"}

@@ -15,7 +15,7 @@ import (
 // what lacks for the rest.
 func (d *report) misfitSentence(i int, e *Explanation, fits, missing string) string {
 	var b strings.Builder
-	who := problem.Named(d.P.Groups[i].Source)
+	name := problem.Named(d.P.Groups[i].Source)
 	if follower, joined := d.joins(i); joined != "" {
 		fmt.Fprintf(&b, "%s must join %s", problem.Named(d.P.Groups[follower].Source), joined)
 		if follower == i && (d.P.Groups[i].Pinned || d.P.Groups[i].Required == counts.None) {
@@ -23,18 +23,18 @@ func (d *report) misfitSentence(i int, e *Explanation, fits, missing string) str
 		}
 		b.WriteString(", where ")
 		if follower == i {
-			who = "it"
+			name = "it"
 		}
 	}
 	switch {
 	case len(e.Domain) == 0:
-		b.WriteString(who)
+		b.WriteString(name)
 	case d.P.Groups[i].Required == counts.None:
-		fmt.Fprintf(&b, "%s is tied to %s %s", who, e.Level, e.Domain)
+		fmt.Fprintf(&b, "%s is tied to %s %s", name, e.Level, e.Domain)
 	case slices.ContainsFunc(d.P.Groups[i].Ties, func(t problem.Tie) bool { return !t.Followed }):
-		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s", who, e.Level, e.Domain)
+		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s", name, e.Level, e.Domain)
 	default:
-		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s", who, e.Level, e.Domain)
+		fmt.Fprintf(&b, "%s needs one %s, and the nearest is %s", name, e.Level, e.Domain)
 	}
 	return b.String() + ": " + fits + missing
 }
@@ -81,11 +81,11 @@ func (d *report) ties(i int) (ties []string) {
 // nowhereSentence says why there is not even a domain to look at.
 func (d *report) nowhereSentence(i int, e *Explanation) string {
 	ties := d.ties(i)
-	who := problem.Named(d.P.Groups[i].Source)
+	name := problem.Named(d.P.Groups[i].Source)
 	if len(ties) > 1 {
-		return fmt.Sprintf("%s cannot be %s at the same time", who, strings.Join(ties, " and "))
+		return fmt.Sprintf("%s cannot be %s at the same time", name, strings.Join(ties, " and "))
 	}
-	return fmt.Sprintf("%s needs one domain of level %q, and no node is in one", who, e.Level)
+	return fmt.Sprintf("%s needs one domain of level %q, and no node is in one", name, e.Level)
 }
 
 // waitingSentence says why pods beyond the minimum wait, with the relations that keep
@@ -100,11 +100,11 @@ func (d *report) waitingSentence(i int, e *Explanation, with, otherwise string) 
 
 // lackingSentence says of pods beyond the minimum that they wait for further pods of a leaf.
 func (d *report) belowMinimumSentence(i, below int, e *Explanation) string {
-	who := "it"
+	name := "it"
 	if below != i {
-		who = problem.Named(d.P.Groups[below].Source)
+		name = problem.Named(d.P.Groups[below].Source)
 	}
-	return fmt.Sprintf("%s, since %s has %d of the %d pods it needs", d.waiting(i, e), who, d.has(below),
+	return fmt.Sprintf("%s, since %s has %d of the %d pods it needs", d.waiting(i, e), name, d.has(below),
 		d.P.Groups[below].Source.MinMember)
 }
 
@@ -122,8 +122,8 @@ func (d *report) waiting(i int, e *Explanation) string {
 	if e.Wanted == 1 {
 		wait = "waits"
 	}
-	who := problem.Named(d.P.Groups[i].Source)
-	return fmt.Sprintf("%s: %s beyond the minimum %s", who, counted(int64(e.Wanted), "pod"), wait)
+	name := problem.Named(d.P.Groups[i].Source)
+	return fmt.Sprintf("%s: %s beyond the minimum %s", name, counted(int64(e.Wanted), "pod"), wait)
 }
 
 func (e *Explanation) place() string { return fmt.Sprintf("%s %s", e.Level, e.Domain) }

@@ -95,7 +95,7 @@ func TestKindsWithTooFewNodes(t *testing.T) {
 
 // A team needs a zone, and each of its workers half of a rack: no zone has racks enough. That is found for one team of
 // however many there are.
-func TestTeamsWhoseWorkersNeedMoreRacksThanAZoneHas(t *testing.T) {
+func TestTeamsWithWorkersThatNeedMoreRacksThanAZoneHas(t *testing.T) {
 	for _, size := range []struct{ teams, workers, racks int }{{1, 5, 4}, {3, 5, 4}, {20, 9, 8}, {40, 17, 16}} {
 		in := &certificate.Input{
 			Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}}},
@@ -138,7 +138,7 @@ func TestTeamsWhoseWorkersNeedMoreRacksThanAZoneHas(t *testing.T) {
 
 // Pods that take more than half of a node are counted, those of one kind and those of several: amounts would suffice, and
 // the nodes are too many to search.
-func TestPodsOfWhichANodeTakesOneAreCounted(t *testing.T) {
+func TestPodsThatTakeAWholeNodeAreCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		sizes, pods []int64
 		want        bool
