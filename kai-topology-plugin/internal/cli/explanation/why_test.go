@@ -113,8 +113,8 @@ func TestWhyAGangWaits(t *testing.T) {
 		},
 		"a pod is larger than any node": {
 			two + gangOf("minMember: 1") + member("", 5, "", ""), []string{
-				"Infeasible: the gang: 0 of 1 pods fit into the cluster, a pod requests 5 nvidia.com/gpu, no node " +
-					"having more than 4",
+				"Infeasible: the gang: 0 of 1 pods fit into the cluster, a pod requests 5 nvidia.com/gpu, and no node " +
+					"has more than 4 free",
 			},
 		},
 		"the room is split up": {
