@@ -82,8 +82,8 @@ func turnsOf(cluster *inventory.Inventory, object *Object) ([]turns.Turn, string
 	}
 	if len(asked) == 0 {
 		return nil, fmt.Sprintf(
-			"%s %s has no PodGroup yet: what its conditions say, or the component that makes the next object, "+
-				"is holding it up",
+			"%s %s has no PodGroup yet: look at its conditions, and whether the controller "+
+				"that creates the next object runs",
 			object.Kind, object.Name)
 	}
 	return asked, ""

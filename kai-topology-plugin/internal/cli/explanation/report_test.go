@@ -135,8 +135,8 @@ func TestWhatIsExplained(t *testing.T) {
 			},
 		},
 		"a workload without a gang": {set, "set", []string{
-			"PodCliqueSet set has no PodGroup yet: what its conditions say, or the component that makes the next object, " +
-				"is holding it up",
+			"PodCliqueSet set has no PodGroup yet: look at its conditions, and whether the controller " +
+				"that creates the next object runs",
 		}},
 		"a pod of a gang":      {podGroup("g", "", 1) + pods("p", "g", 1, "", "n1"), "pod/p-0", []string{"g Runs 1/0"}},
 		"a pod without a gang": {pods("p", "", 1, "", ""), "p-0", []string{"pod p-0 Waits 0/1 Placed"}},
@@ -157,8 +157,8 @@ func TestWhatIsExplained(t *testing.T) {
 		"a name among five": {strings.Replace(many.String(), podGroup("g5", "", 1), "", 1), "x", []string{`namespace ns ` +
 			`has no object "x": it has podgroup/g0, podgroup/g1, podgroup/g2, podgroup/g3, podgroup/g4`}},
 		"a workload called like the gang of another": {strings.ReplaceAll(set, "set", "g") + podGroup("g", "", 1), "pcs/g", []string{
-			"PodCliqueSet g has no PodGroup yet: what its conditions say, or the component that makes the next object, " +
-				"is holding it up",
+			"PodCliqueSet g has no PodGroup yet: look at its conditions, and whether the controller " +
+				"that creates the next object runs",
 		}},
 		"a gang that runs, of which more is behind another": {
 			podGroup("a", "", 1) + pods("a", "a", 3, "", "") + podGroup("g", "", 1) + pods("g", "g", 1, "", "n1", ""), "g",
