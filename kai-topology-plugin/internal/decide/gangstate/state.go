@@ -68,7 +68,7 @@ type record struct {
 	key gang.Key
 	// forgotten is set once the gang has another record, or none.
 	forgotten bool
-	// members are its pods as the API server shows them, and gated those that PreEnqueue holds.
+	// members are its pods as the API server shows them, and gated the pods that PreEnqueue holds.
 	members *gang.Members
 	gated   map[types.UID]*corev1.Pod
 	// held is set if the gang could not be planned when it was changed last, and pods that PreEnqueue does not hold were

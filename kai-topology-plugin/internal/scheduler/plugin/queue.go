@@ -25,7 +25,8 @@ type gangQueue struct {
 	events int
 }
 
-// remembered is for how many events pods are remembered that were met. Those that wait no more are forgotten then.
+// remembered is the number of events for which met pods are remembered. Pods that do not wait any more are dropped
+// then.
 const remembered = 64
 
 func (p *profiles) queue(of backend.SchedulingQueue) backend.SchedulingQueue {

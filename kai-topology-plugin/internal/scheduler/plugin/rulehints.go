@@ -90,8 +90,8 @@ func (h *queueingHints) deviceClassHelps(asker *gangstate.Waiting, _, _ any) (bo
 	})
 }
 
-// deviceClaimHelps is for a claim that a pod uses itself, or one that gives its devices back. Claims change each time
-// that somebody begins to use them, which helps nobody else.
+// deviceClaimHelps is for a claim that a pod uses itself, or one that releases its devices. A claim also changes each
+// time that a pod begins to use it, which helps no other pod.
 func (h *queueingHints) deviceClaimHelps(asker *gangstate.Waiting, before, after any) (bool, error) {
 	old, _ := before.(*resourcev1.ResourceClaim)
 	claim, exists := after.(*resourcev1.ResourceClaim)

@@ -241,23 +241,23 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 		says   string
 	}{
 		"nothing has changed": {func(*request) {}, ""},
-		"its PodGroup":        {func(read *request) { read.version.Generation-- }, "its PodGroup was changed meanwhile"},
+		"its PodGroup":        {func(read *request) { read.version.Generation-- }, "its PodGroup was changed"},
 		"a pod's subgroup": {func(read *request) {
 			read.Pending[0].Labels = map[string]string{kai.LabelSubGroupName: "x"}
-		}, "pod a was changed meanwhile"},
+		}, "pod a was changed"},
 		"a pod's requests": {func(read *request) {
 			read.Pending[1].Spec.Containers[0].Resources = corev1.ResourceRequirements{}
-		}, "pod b was changed meanwhile"},
-		"a pod is another one": {func(read *request) { read.Pending[0].UID = "old" }, "pod a was changed meanwhile"},
-		"a Topology":           {func(read *request) { read.version.Topologies = "old" }, "a Topology was changed meanwhile"},
+		}, "pod b was changed"},
+		"a pod is another one": {func(read *request) { read.Pending[0].UID = "old" }, "pod a was changed"},
+		"a Topology":           {func(read *request) { read.version.Topologies = "old" }, "a Topology was changed"},
 		"a pod has gone that counted as placed": {func(read *request) {
 			read.Standing = []*corev1.Pod{newPod("gang", "c")}
-		}, "pod c lost its node meanwhile"},
+		}, "pod c lost its node"},
 		"a pod's binding has failed": {func(read *request) {
 			seated := read.Pending[1].DeepCopy()
 			seated.Spec.NodeName = "n1"
 			read.Pending, read.Standing = read.Pending[:1], []*corev1.Pod{seated}
-		}, "pod b lost its node meanwhile"},
+		}, "pod b lost its node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, group, topology)

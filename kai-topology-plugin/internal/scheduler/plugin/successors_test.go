@@ -150,7 +150,7 @@ func TestRoomOfAPodIsNotGivenAwayBeforeTheEventOfItsEnd(t *testing.T) {
 		bench.goes(t, leaves, false)
 		bench.activator.reset()
 		if node, status := bench.schedule(t, pod); node != "" ||
-			!strings.Contains(status.Message(), "left node n0 meanwhile") {
+			!strings.Contains(status.Message(), "left node n0") {
 			t.Errorf("it gets %q: %v", node, status)
 		}
 		if !bench.activator.called(pod.Name) {
