@@ -118,7 +118,7 @@ func TestLife(t *testing.T) {
 	// The features in between wait for kubelets more than for one another.
 	t.Run("side by side", func(t *testing.T) {
 		for name, chain := range map[string][]*features.FeatureBuilder{
-			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash},
+			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash}, "zones": {zones()},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -46,9 +46,9 @@ for program in dynamo-operator grove-operator grove-startup podgrouper kai-topol
 	references+=("registry.example/team/packtree/$program:$(sed -n 's/^appVersion: "\(.*\)"$/\1/p' "$chart")=$root/bin/$program")
 done
 go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "${references[@]}"
-# What serves a request where no GPU is.
-go -C "$root/e2e" build -ldflags '-s -w' -o "$root/bin/engine" ./cmd/engine
-go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "engine:1=$root/bin/engine"
+# What serves a request where no GPU is, and what offers devices where none are.
+go -C "$root/e2e" build -ldflags '-s -w' -o "$root/bin/" ./cmd/engine ./cmd/devices
+go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "engine:1=$root/bin/engine" "devices:1=$root/bin/devices"
 if [ -z "${E2E_KIND_IMAGE:-}" ]; then
 	# What the pods of the quick start run, of the same family as the image that they name.
 	go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" -links sleep,sh,nslookup,nc "busybox:1.37=$("$here/node.sh" prepared)/bin/busybox"
