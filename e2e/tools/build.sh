@@ -10,7 +10,7 @@ into=$(cd ../.. && pwd)/bin/tools
 if [ $# = 0 ]; then set -- etcd kube-apiserver kube-controller-manager kubectl kwok helm kueue; fi
 root=.
 if [ -n "${KUBERNETES:-}" ]; then
-	env -u KUBERNETES "$PWD/build.sh" kubectl kwok helm
+	env -u KUBERNETES "$PWD/build.sh" kubectl kwok helm kueue
 	into+=-$KUBERNETES
 	root=$into/.module
 	mkdir -p "$root"

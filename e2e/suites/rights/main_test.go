@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 		APIServer: []string{
 			"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, "--audit-log-maxsize=10000",
 			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+			// Pods ask for devices by the name of a resource, which is on since Kubernetes 1.36.
+			"--feature-gates=DRAExtendedResource=true",
 		},
 		Values: map[string]map[string]any{scheduler: {
 			"extraArgs":      []string{"--feature-gates=WatchListClient=false"},
