@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -152,10 +153,11 @@ func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod
 	}
 	select {
 	case err = <-bound:
-		return waits, err
 	case <-time.After(churnFor):
+		cancel()
+		if err = <-bound; wait.Interrupted(err) {
+			err = nil
+		}
 	}
-	cancel()
-	<-bound
-	return waits, nil
+	return waits, err
 }
