@@ -176,7 +176,7 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 			continue
 		}
 		if d.Verdict != packing.Unknown || !strings.HasPrefix(d.Message(),
-			"the search for a placement stopped after 1 step; nothing proves") {
+			"the search for a placement stopped after 1 step; it is not proved") {
 			t.Errorf("got %s: %s", d.Verdict, d.Message())
 		}
 		return

@@ -97,8 +97,11 @@ func TestNodesStandInWholeRacks(t *testing.T) {
 }
 
 func TestAProcessSaysHowLongItComputed(t *testing.T) {
-	if computed, err := computedBy(os.Getpid()); err != nil || computed <= 0 {
-		t.Errorf("this process has computed for %v s, %v", computed, err)
+	for computed := 0.0; computed <= 0; { // The kernel counts hundredths of a second.
+		var err error
+		if computed, err = computedBy(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
