@@ -19,11 +19,11 @@ type Forest struct {
 	below  map[Ref]map[Ref]bool
 }
 
-// Set adds a group, or replaces it. Groups may come in any order.
+// Set adds a group, or replaces it at once. Groups may come in any order.
 func (f *Forest) Set(group *Group) {
-	f.Remove(group.Ref())
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.remove(group.Ref())
 	if f.groups == nil {
 		f.groups, f.below = map[Ref]*Group{}, map[Ref]map[Ref]bool{}
 	}
@@ -40,6 +40,10 @@ func (f *Forest) Set(group *Group) {
 func (f *Forest) Remove(ref Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.remove(ref)
+}
+
+func (f *Forest) remove(ref Ref) {
 	group := f.groups[ref]
 	if group == nil {
 		return

@@ -240,3 +240,31 @@ func said(condition metav1.Condition) string {
 	return strings.Join([]string{string(condition.Status), condition.Reason, condition.Message,
 		string(rune('0' + condition.ObservedGeneration))}, " ")
 }
+
+// A pod is read while the status of its group is written: it does not leave its gang for a moment.
+func TestAGroupIsReplacedAtOnce(t *testing.T) {
+	var forest nativegroups.Forest
+	groups := serve(t)
+	for _, each := range groups {
+		forest.Set(each)
+	}
+	leaf := groups[0]
+	want := forest.Root(leaf.Ref())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 10_000 {
+			forest.Set(leaf)
+		}
+	}()
+	for {
+		if root := forest.Root(leaf.Ref()); root != want {
+			t.Fatalf("the root is %v, want %v", root, want)
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}

@@ -221,10 +221,15 @@ func (c *Catalogue) Usage(node string, pods []*corev1.Pod) *Usage {
 		return nil
 	}
 	u := n.count(pods, c.Held)
-	if !look(c, func() bool { return c.outdated[node] }) {
+	if !c.Outdated(node) {
 		u.observe()
 	}
 	return u
+}
+
+// Outdated reports whether the object of a node was written before the last pod came to the node, or left it.
+func (c *Catalogue) Outdated(node string) bool {
+	return look(c, func() bool { return c.outdated[node] })
 }
 
 // Hold remembers the zones of a pod for as long as it is on the node, which Release ends. A node without a

@@ -97,3 +97,11 @@ func ended(key gang.Key, leaf string) *corev1.Pod {
 	pod.Status.Phase = corev1.PodSucceeded
 	return pod
 }
+
+// WithoutManagedFields is a transform of a cache. kube-scheduler does the same with its pods.
+func WithoutManagedFields(object any) (any, error) {
+	if read, ok := object.(metav1.Object); ok {
+		read.SetManagedFields(nil)
+	}
+	return object, nil
+}

@@ -31,7 +31,7 @@ type membership struct {
 func (w *Watch) members(
 	ctx context.Context, client kubernetes.Interface, pods cache.SharedIndexInformer, leading <-chan struct{},
 ) error {
-	if err := pods.SetTransform(w.Joining(withoutManagedFields)); err != nil {
+	if err := pods.SetTransform(w.Joining(ganglister.WithoutManagedFields)); err != nil {
 		return fmt.Errorf("having pods join their gangs: %w", err)
 	}
 	if err := ganglister.Index(pods); err != nil {
@@ -49,14 +49,6 @@ func (w *Watch) members(
 	w.membership = m
 	go m.begin()
 	return nil
-}
-
-// withoutManagedFields is what kube-scheduler does with pods.
-func withoutManagedFields(object any) (any, error) {
-	if read, ok := object.(metav1.Object); ok {
-		read.SetManagedFields(nil)
-	}
-	return object, nil
 }
 
 // begin looks at all pods as soon as the process leads.

@@ -177,10 +177,11 @@ type zoneUsages struct {
 	byNode map[string]zoneUsage
 }
 
-// zoneUsage is what is free in the zones of a node of a generation, by a report.
+// zoneUsage is what is free in the zones of a node of a generation, by a report that is outdated or not.
 type zoneUsage struct {
 	generation int64
 	node       *zones.Node
+	outdated   bool
 	usage      *zones.Usage
 }
 
@@ -194,10 +195,12 @@ func (p *Plugin) usageOn(info fwk.NodeInfo, reserved []*corev1.Pod) *zones.Usage
 	p.usages.mu.Lock()
 	known := p.usages.byNode[name]
 	p.usages.mu.Unlock()
-	if known.node == node && known.generation == info.GetGeneration() {
+	// The event of a pod that leaves may come here later than to the snapshot.
+	outdated := p.lister.Zones.Outdated(name)
+	if known.node == node && known.generation == info.GetGeneration() && known.outdated == outdated {
 		return known.usage
 	}
-	known = zoneUsage{info.GetGeneration(), node, eligibility.UsageOn(p.lister.Zones, info)}
+	known = zoneUsage{info.GetGeneration(), node, outdated, eligibility.UsageOn(p.lister.Zones, info)}
 	p.usages.mu.Lock()
 	defer p.usages.mu.Unlock()
 	if p.usages.byNode == nil || len(p.usages.byNode) > 2*p.lister.Zones.Enforcing() {

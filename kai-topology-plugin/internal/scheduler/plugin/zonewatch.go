@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 )
 
 // zoneWatch reads the NUMA zones of nodes, once for all profiles.
@@ -36,7 +37,7 @@ func (w *zoneWatch) watch(
 	w.started.Do(func() {
 		informer := dynamicinformer.NewFilteredDynamicInformer(client, zones.Resource, metav1.NamespaceAll, 0,
 			cache.Indexers{}, nil).Informer()
-		if err = informer.SetTransform(withoutManagedFields); err == nil {
+		if err = informer.SetTransform(ganglister.WithoutManagedFields); err == nil {
 			err = informer.SetWatchErrorHandlerWithContext(reportUnlessUnserved)
 		}
 		if err == nil {
@@ -67,13 +68,6 @@ func rejections(kube kubernetes.Interface, trim cache.TransformFunc) (cache.Shar
 	pods := coreinformers.NewFilteredPodInformer(kube, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.FieldSelector = failed })
 	return pods, pods.SetTransform(trim)
-}
-
-func withoutManagedFields(object any) (any, error) {
-	if read, ok := object.(*unstructured.Unstructured); ok {
-		read.SetManagedFields(nil)
-	}
-	return object, nil
 }
 
 // reportUnlessUnserved is for errors of the watch. Most clusters do not have the kind.
