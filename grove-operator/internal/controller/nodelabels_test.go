@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,6 +76,13 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		Eventually(counts(name)).Should(Equal("zone 2/1-1 rack 3/2-0 2+1"))
 		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Levels[0].MissingOn).To(
 			Equal([]string{name + "-c"}))
+
+		By("counting a node that joins without any label of the topology")
+		nodeIn("0", "bare")
+		Eventually(func() string {
+			conditions := get("", name, &grovev1alpha1.ClusterTopology{}).Status.Conditions
+			return meta.FindStatusCondition(conditions, grovev1alpha1.ClusterTopologyReady).Message
+		}).Should(MatchRegexp(`2 of \d+ nodes have its labels; labels are missing: zone on 1, all on \d+ \(0-bare`))
 
 		By("following labels that change, come and go")
 		label(first, name+".example.com/rack", "2")

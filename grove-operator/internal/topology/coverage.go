@@ -1,12 +1,14 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// named is how many nodes without a level's label a status names.
+// named is how many nodes without a label a status names.
 const named = 5
 
 // Node has the fields of a node that the coverage depends on.
@@ -23,6 +25,33 @@ type Coverage struct {
 	Complete int32
 	// Incomplete is how many nodes carry the labels of some levels and not of others.
 	Incomplete int32
+	// Without is how many nodes carry none of these labels.
+	Without int32
+	// WithoutOn names some of them: the first five in the order of their names.
+	WithoutOn []string
+}
+
+// Missing counts, for each level, the nodes that lack its label. It is empty if no node lacks any, and short however
+// many do.
+func (c *Coverage) Missing() string {
+	var on []string
+	for _, level := range c.Levels {
+		if level.NodesMissing > 0 {
+			on = append(on, fmt.Sprintf("%s on %d", level.Domain, level.NodesMissing))
+		}
+	}
+	if c.Without > 0 {
+		names := strings.Join(c.WithoutOn, ", ")
+		if int(c.Without) > len(c.WithoutOn) {
+			names += ", …"
+		}
+		on = append(on, fmt.Sprintf("all on %d (%s)", c.Without, names))
+	}
+	if len(on) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d nodes have its labels; labels are missing: %s",
+		c.Complete, c.Complete+c.Incomplete+c.Without, strings.Join(on, ", "))
 }
 
 // CoverageOf counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not
@@ -60,9 +89,11 @@ func (c *Coverage) count(levels []grovev1alpha1.TopologyLevel, node Node, found 
 		}
 	}
 	switch carried {
-	case 0:
 	case len(levels):
 		c.Complete++
+	case 0:
+		c.Without++
+		c.WithoutOn = withFirst(c.WithoutOn, node.Name)
 	default:
 		c.Incomplete++
 		c.miss(levels, node)
@@ -77,16 +108,21 @@ func (c *Coverage) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 		}
 		missed := &c.Levels[i]
 		missed.NodesMissing++
-		at, _ := slices.BinarySearch(missed.MissingOn, node.Name)
-		if at < named {
-			missed.MissingOn = slices.Insert(missed.MissingOn, at, node.Name)
-			missed.MissingOn = missed.MissingOn[:min(len(missed.MissingOn), named)]
-		}
+		missed.MissingOn = withFirst(missed.MissingOn, node.Name)
 	}
 }
 
-// LabelsDiffer reports whether a change of a node's labels can change the coverage of a topology with these levels. A
-// new node had no labels before, and a deleted one has none after.
+// withFirst returns the first names in their order, with name if it is among them.
+func withFirst(names []string, name string) []string {
+	at, _ := slices.BinarySearch(names, name)
+	if at == named {
+		return names
+	}
+	names = slices.Insert(names, at, name)
+	return names[:min(len(names), named)]
+}
+
+// LabelsDiffer reports whether a change of a node's labels can change the coverage of a topology with these levels.
 func LabelsDiffer(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
 	return slices.ContainsFunc(labelled(levels), func(level grovev1alpha1.TopologyLevel) bool {
 		was, had := before[level.Key]

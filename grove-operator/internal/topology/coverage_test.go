@@ -28,7 +28,7 @@ func node(name string, places ...string) topology.Node {
 func TestNodesNeedNoLabelOfNUMAZones(t *testing.T) {
 	levels := fixture.Topology("t", "rack", "numa").Spec.Levels
 	nodes := []topology.Node{node("a", "rack", "1"), node("b", "rack", "1", "numa", "0"), node("c", "numa", "0")}
-	want := topology.Coverage{Complete: 2, Levels: []grovev1alpha1.TopologyLevelStatus{
+	want := topology.Coverage{Complete: 2, Without: 1, WithoutOn: []string{"c"}, Levels: []grovev1alpha1.TopologyLevelStatus{
 		{Domain: "rack", Nodes: 2, DomainCount: 1}}}
 	if diff := cmp.Diff(want, topology.CoverageOf(levels, nodes)); diff != "" {
 		t.Errorf("coverage (-want +got):\n%s", diff)
@@ -43,11 +43,14 @@ func TestTake(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes []topology.Node
 		want  topology.Coverage
+		says  string
 	}{
 		"no node": {want: topology.Coverage{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}}},
-		"nodes without any label of the topology are none of its business": {
-			nodes: []topology.Node{node("a"), node("b", "host", "b")},
-			want:  topology.Coverage{Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
+		"nodes with labels of another topology carry none of this one": {
+			nodes: []topology.Node{node("f"), node("b", "host", "b"), node("c"), node("d"), node("e"), node("a")},
+			want: topology.Coverage{Without: 6, WithoutOn: []string{"a", "b", "c", "d", "e"},
+				Levels: []level{{Domain: "zone"}, {Domain: "block"}, {Domain: "rack"}}},
+			says: "0 of 6 nodes have its labels; labels are missing: all on 6 (a, b, c, d, e, …)",
 		},
 		"racks of one name in two blocks are two racks": {
 			nodes: []topology.Node{
@@ -66,14 +69,16 @@ func TestTake(t *testing.T) {
 				{Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}},
 				{Domain: "rack", Nodes: 1},
 			}},
+			says: "0 of 1 nodes have its labels; labels are missing: block on 1",
 		},
 		"a node without the narrowest label misses a level, too": {
 			nodes: []topology.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1",
-				"rack", "1")},
-			want: topology.Coverage{Complete: 1, Incomplete: 1, Levels: []level{
+				"rack", "1"), node("c")},
+			want: topology.Coverage{Complete: 1, Incomplete: 1, Without: 1, WithoutOn: []string{"c"}, Levels: []level{
 				{Domain: "zone", Nodes: 2, DomainCount: 1}, {Domain: "block", Nodes: 2, DomainCount: 1},
 				{Domain: "rack", Nodes: 1, DomainCount: 1, NodesMissing: 1, MissingOn: []string{"a"}},
 			}},
+			says: "1 of 3 nodes have its labels; labels are missing: rack on 1, all on 1 (c)",
 		},
 		"a label without a value is a label": {
 			nodes: []topology.Node{node("a", "zone", "", "block", "", "rack", "")},
@@ -92,12 +97,16 @@ func TestTake(t *testing.T) {
 				{Domain: "block", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
 				{Domain: "rack", NodesMissing: 7, MissingOn: []string{"a", "b", "c", "d", "e"}},
 			}},
+			says: "0 of 7 nodes have its labels; labels are missing: block on 7, rack on 7",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := topology.CoverageOf(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("coverage (-want +got):\n%s", diff)
+			}
+			if got.Missing() != c.says {
+				t.Errorf("it says %q, want %q", got.Missing(), c.says)
 			}
 		})
 	}
@@ -161,6 +170,10 @@ func asked(levels []grovev1alpha1.TopologyLevel, nodes []topology.Node) topology
 	for _, node := range nodes {
 		switch carries(node, levels...) {
 		case 0:
+			answer.Without++
+			if len(answer.WithoutOn) < 5 {
+				answer.WithoutOn = append(answer.WithoutOn, node.Name)
+			}
 		case len(levels):
 			answer.Complete++
 		default:
@@ -182,15 +195,11 @@ func TestDiffers(t *testing.T) {
 		before, after map[string]string
 		want          bool
 	}{
-		"nothing changed":                  {labels, labels, false},
-		"a label of no level":              {labels, with("kubernetes.io/os", "windows"), false},
-		"another rack":                     {labels, with("example.com/rack", "2"), true},
-		"a value that is empty":            {labels, with("example.com/rack", ""), true},
-		"an empty value that goes":         {with("example.com/rack", ""), node("a", "zone", "z").Labels, true},
-		"a node that is new":               {nil, labels, true},
-		"a node that is gone":              {labels, nil, true},
-		"a new node outside the topology":  {nil, node("a", "host", "a").Labels, false},
-		"a node that leaves, never inside": {node("a").Labels, nil, false},
+		"nothing changed":          {labels, labels, false},
+		"a label of no level":      {labels, with("kubernetes.io/os", "windows"), false},
+		"another rack":             {labels, with("example.com/rack", "2"), true},
+		"a value that is empty":    {labels, with("example.com/rack", ""), true},
+		"an empty value that goes": {with("example.com/rack", ""), node("a", "zone", "z").Labels, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := topology.LabelsDiffer(levels, c.before, c.after); got != c.want {

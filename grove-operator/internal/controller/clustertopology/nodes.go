@@ -47,24 +47,23 @@ func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.Topolo
 	return &taken, nil
 }
 
-// relabelled are the topologies with a coverage that a changed node changes.
+// relabelled are the topologies with a coverage that a changed node changes: all of them, if it is new or gone.
 func (r *Reconciler) relabelled() handler.Funcs {
-	ask := func(ctx context.Context, queue queue, before, after map[string]string) {
+	ask := func(ctx context.Context, queue queue, concerns func([]grovev1alpha1.TopologyLevel) bool) {
 		for _, described := range r.cached(ctx) {
-			if topology.LabelsDiffer(described.Spec.Levels, before, after) {
+			if concerns(described.Spec.Levels) {
 				queue.Add(requestFor(described.Name))
 			}
 		}
 	}
+	all := func([]grovev1alpha1.TopologyLevel) bool { return true }
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue queue) {
-			ask(ctx, queue, nil, e.Object.GetLabels())
-		},
+		CreateFunc: func(ctx context.Context, _ event.CreateEvent, queue queue) { ask(ctx, queue, all) },
+		DeleteFunc: func(ctx context.Context, _ event.DeleteEvent, queue queue) { ask(ctx, queue, all) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue queue) {
-			ask(ctx, queue, e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue queue) {
-			ask(ctx, queue, e.Object.GetLabels(), nil)
+			ask(ctx, queue, func(levels []grovev1alpha1.TopologyLevel) bool {
+				return topology.LabelsDiffer(levels, e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+			})
 		},
 	}
 }

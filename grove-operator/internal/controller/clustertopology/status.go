@@ -23,7 +23,7 @@ func statusOf(scope *scope, synced schedulerTopology) grovev1alpha1.ClusterTopol
 		status.Levels, status.Nodes, status.NodesMissingLevels = nodes.Levels, &nodes.Complete, &nodes.Incomplete
 	}
 	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users, scope.choosable),
-		readyCondition(synced)} {
+		readyCondition(synced, scope.nodes)} {
 		condition.ObservedGeneration = scope.topology.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
@@ -102,14 +102,15 @@ func namesOf(users []grovev1alpha1.PodCliqueSet) string {
 	return status.Few(names)
 }
 
-func readyCondition(synced schedulerTopology) metav1.Condition {
-	if synced.inSync {
-		return metav1.Condition{
-			Type: grovev1alpha1.ClusterTopologyReady, Status: metav1.ConditionTrue,
-			Reason: grovev1alpha1.ReasonTopologyUsable, Message: "PodCliqueSets can use the topology",
-		}
-	}
+// readyCondition says of a usable topology which labels the nodes lack.
+func readyCondition(synced schedulerTopology, nodes *topology.Coverage) metav1.Condition {
 	condition := syncCondition(synced)
 	condition.Type = grovev1alpha1.ClusterTopologyReady
+	if synced.inSync {
+		condition.Reason, condition.Message = grovev1alpha1.ReasonTopologyUsable, "PodCliqueSets can use the topology"
+		if nodes != nil && nodes.Missing() != "" {
+			condition.Message += "; " + nodes.Missing()
+		}
+	}
 	return condition
 }
