@@ -15,7 +15,7 @@ import (
 
 // status is the part of a status that the pod grouper writes.
 type status struct {
-	Conditions []metav1.Condition `json:"conditions"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// PlacementScore of a PodGang; nil for other kinds.
 	PlacementScore *float64 `json:"placementScore,omitempty"`
 }

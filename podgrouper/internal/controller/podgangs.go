@@ -129,18 +129,21 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 }
 
 // mirror writes the PodGang's condition Scheduled, which repeats the scheduler's about the PodGroup or says why there
-// is none, and the score of its placement.
+// is none, and the score of its placement. Grove writes the conditions of its own PodGangs itself.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
-	scheduled := scheduledCondition(gang, result)
-	scheduled.ObservedGeneration = gang.Generation
-	var stands status
-	if before := meta.FindStatusCondition(gang.Status.Conditions, scheduling.ConditionScheduled); before != nil {
-		stands.Conditions = []metav1.Condition{*before}
+	var stands, desired status
+	if gang.Labels[grove.LabelEpoch] == "" {
+		scheduled := scheduledCondition(gang, result)
+		scheduled.ObservedGeneration = gang.Generation
+		desired.Conditions = []metav1.Condition{scheduled}
+		if before := meta.FindStatusCondition(gang.Status.Conditions, scheduling.ConditionScheduled); before != nil {
+			stands.Conditions = []metav1.Condition{*before}
+		}
 	}
 	if said, _ := saidOf(result.podGroup); said != nil {
 		stands.PlacementScore = gang.Status.PlacementScore // Otherwise the score is another scheduler's.
 	}
-	desired := status{Conditions: []metav1.Condition{scheduled}, PlacementScore: placementScore(result.podGroup)}
+	desired.PlacementScore = placementScore(result.podGroup)
 	if _, err := applyStatus(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, stands, desired); err != nil {
 		return fmt.Errorf("writing the status of PodGang: %w", err)
 	}

@@ -133,8 +133,8 @@ var _ = BeforeSuite(func() {
 	restricted = user.Config()
 	allow(context.Background(), "", "apps", "batch", "events.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io",
 		"coordination.k8s.io",
-		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "jobset.x-k8s.io",
-		"readable.example.com")
+		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "grove.io", "leaderworkerset.x-k8s.io",
+		"jobset.x-k8s.io", "readable.example.com")
 
 	serveWebhook(cluster)
 	stopPodGrouper, cached = start(ctrl.Options{})

@@ -18,6 +18,9 @@ const (
 	LabelPodGang = "grove.io/podgang"
 	// LabelBasePodGang has the name of the base gang, on PodCliques and pods of scaled gangs.
 	LabelBasePodGang = "grove.io/base-podgang"
+	// LabelEpoch has the time at which Grove has made a PodGang, since its release alpha.12. Grove itself then writes
+	// the conditions of the PodGang. Packtree's grove-operator does not set it.
+	LabelEpoch = "grove.io/epoch"
 	// LabelPodCliqueSetReplicaIndex has the index of the replica of the set.
 	LabelPodCliqueSetReplicaIndex = "grove.io/podcliqueset-replica-index"
 	// LabelPodCliqueScalingGroup has the name of the PodCliqueScalingGroup, on its PodCliques and pods.
