@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -137,6 +138,31 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		create(pod(namespace, "steady", "", "steady-again", 2))
 		eventuallyBound(namespace, gangOf("steady"), 2)
 		Expect(placementOf(namespace, gangOf("steady")).domains(rackLevel)).To(Equal(rack))
+	})
+
+	// Grove renames PodGangs, and the pod grouper moves running pods to a PodGroup of the new name. The garbage collector
+	// may remove the earlier one before.
+	It("goes on running, and keeps its rack, when its PodGroup is made anew by another name", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		spec := scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)}
+		givenPodGroup(namespace, "legacy", spec)
+		givenPods(namespace, "legacy", "", 2, 2)
+		stands := eventuallyBound(namespace, gangOf("legacy"), 2)
+		Expect(packtree.SchedulingV2alpha2().PodGroups(namespace).Delete(ctx, "legacy", metav1.DeleteOptions{})).To(Succeed())
+		givenPodGroup(namespace, "epoch", spec)
+		for i := range 2 {
+			move := fmt.Sprintf(`{"metadata":{"annotations":{%q:"epoch"}}}`, scheduling.AnnotationPodGroupName)
+			_, err := kube.CoreV1().Pods(namespace).Patch(ctx, fmt.Sprint("legacy-", i), types.MergePatchType, []byte(move),
+				metav1.PatchOptions{})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Eventually(scheduled(namespace, "epoch")).Should(withReason(scheduling.ReasonPlaced))
+		Expect(placementOf(namespace, gangOf("legacy"))).To(Equal(stands))
+		deletePod(namespace, "legacy-0")
+		create(pod(namespace, "epoch", "", "epoch-0", 2))
+		eventuallyBound(namespace, "", 2)
+		Expect(placementOf(namespace, "").domains(rackLevel)).To(Equal(stands.domains(rackLevel)))
 	})
 
 	It("uses only nodes that the filters of kube-scheduler accept", func() {
