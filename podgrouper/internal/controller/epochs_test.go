@@ -35,6 +35,7 @@ func newEpochGang(name, role string, pods ...string) *grovescheduler.PodGang {
 func newEpochPod(name, gang string) *corev1.Pod {
 	pod := newGangPod(name, gang)
 	pod.Labels[grove.LabelPodClique] = "set-0-workers"
+	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "grove.io/podgang-pending-creation"}}
 	return pod
 }
 
