@@ -31,12 +31,11 @@ func (p *planner) confirm(ctx context.Context, hit *breach) error {
 			continue
 		}
 		turn.Gang.Pending = pinned
-		seats, placed, err := p.answer(ctx, turn, moving)
+		again, err := p.option(ctx, turn, moved, moving)
 		if err != nil {
 			return err
 		}
-		again := &option{moved: moved, moving: moving, seats: seats}
-		if placed && len(seats) == len(hit.Held) && p.fits(again) {
+		if again != nil && len(again.seats) == len(hit.Held) && p.fits(again) {
 			p.propose(hit, again)
 			again.plan.Confirmed = true
 			p.take(hit, again)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -75,35 +74,25 @@ func (p *planner) run(
 	})
 }
 
-// option decides a gang in which the pods of some groups move; nil if it does not fit.
-func (p *planner) option(ctx context.Context, hit *breach, moved []*group) (*option, error) {
-	turn, moving := hit.without(moved)
-	seats, placed, err := p.answer(ctx, turn, moving)
-	if err != nil || !placed {
-		return nil, err
-	}
-	return &option{moved: moved, moving: moving, seats: seats}, nil
-}
-
-// answer returns the nodes of the pods of a gang after some have left their nodes, and whether it has what it needs.
-func (p *planner) answer(
-	ctx context.Context, turn turns.Turn, moving []*corev1.Pod,
-) (seats []Seat, placed bool, err error) {
-	var answer *solve.Answer
+// option decides a gang after the pods of groups that move have left their nodes; nil if it does not fit.
+func (p *planner) option(
+	ctx context.Context, turn turns.Turn, moved []*group, moving []*corev1.Pod,
+) (found *option, err error) {
 	change := turns.Change{Gone: slices.Concat(p.left, moving), Reserved: p.reserved}
-	err = p.table.Under(change, func(table *turns.Table) (err error) {
-		answer, err = table.Decide(ctx, turn, 0)
-		return err
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	for _, pod := range turn.Gang.Pending {
-		if node, ok := answer.Nodes[pod.Name]; ok {
-			seats = append(seats, Seat{Pod: pod, Node: node})
+	err = p.table.Under(change, func(table *turns.Table) error {
+		answer, err := table.Decide(ctx, turn, 0)
+		if err != nil || !turns.Placed(answer) {
+			return err
 		}
-	}
-	return seats, turns.Placed(answer), nil
+		found = &option{moved: moved, moving: moving}
+		for _, pod := range turn.Gang.Pending {
+			if node, ok := answer.Nodes[pod.Name]; ok {
+				found.seats = append(found.seats, Seat{Pod: pod, Node: node})
+			}
+		}
+		return nil
+	})
+	return found, err
 }
 
 // fits reports whether there are seats for as many pods of each leaf as would leave theirs, on nodes that are open to

@@ -124,7 +124,8 @@ func (p *planner) decide(ctx context.Context, hit *breach) error {
 
 // stay plans that no pod of a gang moves, if its lost pods have a place beside the others.
 func (p *planner) stay(ctx context.Context, hit *breach) error {
-	stays, err := p.option(ctx, hit, nil)
+	turn, _ := hit.without(nil)
+	stays, err := p.option(ctx, turn, nil, nil)
 	if err == nil && stays != nil {
 		p.take(hit, stays)
 	}
@@ -133,7 +134,8 @@ func (p *planner) stay(ctx context.Context, hit *breach) error {
 
 // move decides a gang in which groups move; nil if that does not help. Its plan says what moves, or what forbids it.
 func (p *planner) move(ctx context.Context, hit *breach, moved []*group) (*option, error) {
-	found, err := p.option(ctx, hit, moved)
+	turn, moving := hit.without(moved)
+	found, err := p.option(ctx, turn, moved, moving)
 	if err != nil || found == nil || !p.fits(found) {
 		return nil, err
 	}

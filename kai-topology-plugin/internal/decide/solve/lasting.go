@@ -1,7 +1,6 @@
 package solve
 
 import (
-	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,27 +8,11 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// lasting places a gang on nodes that do not evict its pods after a while; nil if not all pods have a place there, or
-// no node does that. Filters let a pod on a node with a NoExecute taint that it tolerates for some time only.
-func lasting(ctx context.Context, request Request) (*Answer, error) {
-	passing := evicting(request)
-	if len(passing) == 0 {
-		return nil, nil
-	}
-	request.Absent, request.Unproved = append(slices.Clip(request.Absent), passing...), true
-	answer, err := place(ctx, request)
-	if err != nil || answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) < len(request.Gang.Pending) {
-		return nil, err
-	}
-	answer.Optimal = false // The other nodes might do with fewer domains.
-	return answer, nil
-}
-
 // evicting names the nodes that take a pod which waits and evict it later. Where a pod stands that has a say in where
-// the gang goes, the node stays: its domain counts.
+// the gang goes, the node stays: its domain counts. Filters let a pod on a node with a NoExecute taint that it
+// tolerates for some time only.
 func evicting(request Request) (names []string) {
 	var asking []*corev1.Pod // One for each set of tolerations.
 	counted, verdicts := counting(request.Gang), map[string]bool{}

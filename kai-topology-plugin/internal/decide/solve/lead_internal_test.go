@@ -20,7 +20,7 @@ func TestAGangThatIsAskedAboutAsALeaderIsNotChanged(t *testing.T) {
 	request := Request{Gang: &gang.Gang{Shared: &gang.Shared{Others: others}}}
 	together := &Answer{Nodes: map[string]string{"p": "n2"}}
 	for range 2 {
-		asked := leading(request, []*gang.Gang{follower}, together).request.Gang.Shared.Others
+		asked := beside(request, []*gang.Gang{follower}, together).Gang.Shared.Others
 		want := []gang.RelatedGang{{Gang: gang.Key{Name: "a"}, Nodes: []string{"n2"}}, stands}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked about (-want +got):\n%s", diff)

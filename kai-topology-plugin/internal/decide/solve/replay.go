@@ -176,22 +176,13 @@ func (r *replay) satisfied(result *outcome) bool {
 
 // placed is the answer with the nodes that the replay ended with.
 func (r *replay) placed(plan *Answer, result *outcome) (*Answer, error) {
-	standing := *r.request.Gang
-	standing.Pending = nil
-	for _, pod := range r.request.Gang.Pending {
-		if node, ok := result.nodes[pod.Name]; ok {
-			standing.Standing = append(standing.Standing[:len(standing.Standing):len(standing.Standing)], gang.On(node, pod))
-		}
-	}
-	request := r.request
-	request.Gang = &standing
-	where, err := Stand(request)
+	groups, err := standing(r.request, result.nodes)
 	if err != nil {
-		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
+		return nil, err
 	}
 	answer := &Answer{
 		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes,
-		Groups: where.Groups, Steps: r.steps,
+		Groups: groups, Steps: r.steps,
 	}
 	if result.refused != nil {
 		answer.Message = result.refused.sentence()

@@ -39,7 +39,13 @@ type Session struct {
 func engine(ctx context.Context, request Request) (answer *Answer, err error) {
 	steps := 0
 	for _, way := range request.zonings() {
-		if answer, err = decideIn(ctx, request, way); err != nil {
+		session, err := open(ctx, request, way)
+		if err != nil {
+			return nil, err
+		}
+		answer, err = session.Decide()
+		session.Close()
+		if err != nil {
 			return nil, err
 		}
 		steps += answer.Steps
@@ -50,15 +56,6 @@ func engine(ctx context.Context, request Request) (answer *Answer, err error) {
 		}
 	}
 	return answer, nil
-}
-
-func decideIn(ctx context.Context, request Request, way zoning) (*Answer, error) {
-	session, err := open(ctx, request, way)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	return session.Decide()
 }
 
 // gangs are the gangs that are decided together.

@@ -167,15 +167,6 @@ func (t *Table) Begin(topologies map[string][]string) (*clusterview.Trial, error
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's
 // bound.
 func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*solve.Answer, error) {
-	return t.decide(ctx, turn, func(request *solve.Request) { request.Budget = budget })
-}
-
-// Try is Decide without explanations, for callers that only ask where a gang would stand.
-func (t *Table) Try(ctx context.Context, turn Turn) (*solve.Answer, error) {
-	return t.decide(ctx, turn, func(request *solve.Request) { request.Terse = true })
-}
-
-func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*solve.Request)) (*solve.Answer, error) {
 	if t.Held(turn) {
 		return solve.Held(turn.Gang, turn.Hold), nil
 	}
@@ -183,12 +174,19 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*solve.Reques
 	if err != nil {
 		return nil, err
 	}
-	adjust(&request)
+	request.Budget = budget
 	answer, err := solve.Solve(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
 	return answer, nil
+}
+
+// Try is Decide without explanations, for callers that only ask where a gang would stand.
+func (t *Table) Try(ctx context.Context, turn Turn) (*solve.Answer, error) {
+	terse := *t
+	terse.terse = true
+	return terse.Decide(ctx, turn, 0)
 }
 
 // Held reports whether nothing of a gang can be planned.
