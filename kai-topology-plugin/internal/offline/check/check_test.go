@@ -87,9 +87,12 @@ func checked(t *testing.T, answer map[string]any, files ...string) done {
 }
 
 func TestWhatPlaceSaysHolds(t *testing.T) {
+	files := []string{saved(t, gangs)}
 	for _, name := range []string{"hierarchy", "order", "refused", "company", "followers", "elastic", "mended"} {
-		t.Run(name, func(t *testing.T) {
-			manifests := filepath.Join("../place/testdata", name+".yaml")
+		files = append(files, filepath.Join("../place/testdata", name+".yaml"))
+	}
+	for _, manifests := range files {
+		t.Run(filepath.Base(manifests), func(t *testing.T) {
 			if got := checked(t, answered(t, cluster, manifests), cluster, manifests); got.code != 0 || got.stdout != "" {
 				t.Errorf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 			}
@@ -97,8 +100,8 @@ func TestWhatPlaceSaysHolds(t *testing.T) {
 	}
 }
 
-// gangs is four nodes in two racks, and three gangs: one that is placed, one that does not fit, and one that lacks
-// pods.
+// gangs is four nodes in two racks, and four gangs: one that is placed, one that does not fit, one that lacks pods, and
+// one that asks for more than can be counted.
 const gangs = `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology
@@ -160,6 +163,16 @@ apiVersion: scheduling.run.ai/v2alpha2
 kind: PodGroup
 metadata: {name: c, creationTimestamp: "2026-01-03T00:00:00Z"}
 spec: {minMember: 1}
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: d, creationTimestamp: "2026-01-04T00:00:00Z"}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: d-0, annotations: {pod-group-name: d}}
+spec: {containers: [{name: c, image: c, resources: {limits: {memory: 2Ei}}}]}
 `
 
 func saved(t *testing.T, text string) string {

@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 )
 
@@ -103,9 +104,9 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 			v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
 		}
 	case scheduling.ReasonIncomplete, scheduling.ReasonInvalid:
-		if due == "" {
-			v.fault(key, "it is said to be %s, but has all that a decision needs", given.Verdict)
-		} else if due != given.Verdict {
+		if due == "" && given.Verdict == scheduling.ReasonIncomplete {
+			v.fault(key, complete, given.Verdict)
+		} else if due != "" && due != given.Verdict {
 			v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
 		}
 	default:
@@ -122,7 +123,10 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 	}
 }
 
-// claim verifies a placement, or that there is none.
+// complete is the fault of a verdict that a PodGroup and its pods do not give.
+const complete = "it is said to be %s, but has all that a decision needs"
+
+// claim verifies a placement, or that there is none, or that what is asked for cannot be counted.
 func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) error {
 	var faults []error
 	var err error
@@ -146,9 +150,30 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 			"it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
 	case given.Verdict == scheduling.ReasonInfeasible:
 		faults, err = v.certificate(ctx, given, turn)
+	case given.Verdict == scheduling.ReasonInvalid:
+		faults, err = v.invalid(ctx, turn)
 	}
 	v.faulty(given.key(), faults)
 	return err
+}
+
+// invalid reports a fault unless a pod asks for more than can be counted.
+func (v *verifier) invalid(ctx context.Context, turn turns.Turn) (faults []error, err error) {
+	request, err := v.table.Request(turn)
+	if err != nil {
+		return nil, err
+	}
+	faults = []error{fmt.Errorf(complete, scheduling.ReasonInvalid)}
+	err = asInput(ctx, request, func(input *certificate.Input) {
+		for _, kind := range input.Kinds {
+			for _, amount := range kind.Requests {
+				if amount > packing.MaxAmount {
+					faults = nil
+				}
+			}
+		}
+	})
+	return faults, err
 }
 
 func (v *verifier) faulty(key gang.Key, faults []error) {

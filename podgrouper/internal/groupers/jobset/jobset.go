@@ -91,7 +91,8 @@ func (r replicatedJob) groups() ([]grouping.SubGroup, field.ErrorList) {
 // needed returns how many pods of each Job start together.
 func (r replicatedJob) needed() (int32, field.ErrorList) {
 	limit := job.Limit(r.Map("template", "spec"))
-	needed, wrong := grouping.MinMember(r.jobs.Annotations, r.jobs.Path.Child("annotations"), limit.Pods, limit)
+	needed, wrong := grouping.MinMember(r.jobs.Annotations, r.jobs.Path.Child("annotations"), r.lastWave(limit.Pods),
+		limit)
 	switch {
 	case !r.stage.begun || r.stage.open == 0:
 		return 0, wrong
@@ -99,6 +100,18 @@ func (r replicatedJob) needed() (int32, field.ErrorList) {
 		return min(needed, 1), wrong
 	}
 	return needed, wrong
+}
+
+// lastWave returns how many pods are left at the end when each Job runs so many at a time: they must not wait for pods
+// that are complete.
+func (r replicatedJob) lastWave(atATime int32) int32 {
+	if atATime == 0 {
+		return 0
+	}
+	if rest := r.Count(atATime, "template", "spec", "completions") % atATime; rest > 0 {
+		return rest
+	}
+	return atATime
 }
 
 // expected returns how many pods of each Job are to run at a time, whichever Jobs have to be ready before. A JobSet
