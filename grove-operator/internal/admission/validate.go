@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -240,6 +241,7 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		for _, clique := range group.CliqueNames {
 			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique,
 				cliqueNames, groupOf)...)
+			errs = append(errs, validateCopies(set, path.Child("name"), group.Name, clique)...)
 		}
 		replicas, minAvailable := layout.GroupReplicas(group), layout.GroupMinAvailable(group)
 		errs = append(errs, validateReplicas(path, replicas, minAvailable)...)
@@ -255,6 +257,22 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// validateCopies reports a scaling group if a PodClique of a copy would have the name of that of a standalone clique.
+func validateCopies(set *grovev1alpha1.PodCliqueSet, path *field.Path, group, member string) field.ErrorList {
+	for i, clique := range set.Spec.Template.Cliques {
+		index, behind := strings.CutPrefix(clique.Name, group+"-")
+		index, before := strings.CutSuffix(index, "-"+member)
+		number, err := strconv.ParseInt(index, 10, 32)
+		if !behind || !before || err != nil || strconv.FormatInt(number, 10) != index || number < 0 ||
+			layout.GroupOf(set, clique.Name) != nil {
+			continue
+		}
+		return field.ErrorList{field.Invalid(path, group, fmt.Sprintf("the PodClique of clique %q in copy %s would have the "+
+			"name of that of %s: rename one of the two", member, index, cliquePath(i)))}
+	}
+	return nil
 }
 
 // validateAutoscalerName reports a scaling group if its autoscaler and that of a clique would have the same name:

@@ -179,6 +179,16 @@ func TestValidateCreate(t *testing.T) {
 				"], podCliqueScalingGroups: [{name: a, cliqueNames: [b], scaleConfig: {maxReplicas: 2}}]",
 			want: []string{group + ".scaleConfig: " + forbidden},
 		},
+		"two PodCliques of one name": {
+			template: "cliques: [" + one("g-1-a", "") + ", " + one("a", "") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]",
+			want: []string{group + ".name: " + invalid},
+		},
+		"names that are alike, and not the same": {
+			template: "cliques: [" + one("g-01-a", "") + ", " + one("g--1-a", "") + ", " + one("g-a", "") + ", " +
+				one("a", "") + ", " + one("g-1-b", "") + ", " + one("b", "") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a, g-1-b]}]",
+		},
 		"a clique and a group of one name, one of which scales": {
 			template: "cliques: [" + one("a", "autoScalingConfig: {maxReplicas: 3}") + ", " + one("b", "") +
 				"], podCliqueScalingGroups: [{name: a, cliqueNames: [b]}]",
