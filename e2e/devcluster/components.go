@@ -25,11 +25,12 @@ import (
 // namespace is where the components are installed.
 const namespace = "packtree-system"
 
-// installComponents installs the charts as a user would, with no replicas, and then runs the programs of the
-// Deployments.
+// installComponents installs the charts as a user would, with no replicas, and then runs the controllers and the
+// programs of the Deployments. The garbage collector learns of kinds when it starts, and every 30 s after that: it
+// starts when there are all.
 func (c *controlPlane) installComponents(ctx context.Context) error {
 	if len(c.Components) == 0 {
-		return nil
+		return c.control(ctx)
 	}
 	if err := c.prepareNamespace(ctx); err != nil {
 		return err
@@ -38,7 +39,10 @@ func (c *controlPlane) installComponents(ctx context.Context) error {
 		return err
 	}
 	c.say("charts are installed")
-	return c.runComponents(ctx)
+	if err := c.awaitDefinitions(ctx); err != nil {
+		return err
+	}
+	return together(ctx, c.control, c.runComponents)
 }
 
 // runComponents starts the programs of the Deployments, once every kind is served.

@@ -117,7 +117,6 @@ func (s *start) run(ctx context.Context) error {
 		return err
 	}
 	err = together(ctx,
-		control.control,
 		control.simulate,
 		control.createNodes,
 		control.installComponents,
