@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
@@ -15,7 +16,10 @@ const (
 )
 
 // cluster has the nodes of docs/examples, all components, and beside them the nodes of each story.
-var cluster = &suite.Cluster{}
+var cluster = &suite.Cluster{Options: devcluster.Options{
+	// The API server copies labels of nodes to pods, which is on since Kubernetes 1.35.
+	APIServer: []string{"--feature-gates=PodTopologyLabelsAdmission=true"},
+}}
 
 func TestMain(m *testing.M) {
 	if account := os.Getenv(asEngine); account != "" {

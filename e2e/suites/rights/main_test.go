@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 			"--feature-gates=DRAExtendedResource=true",
 		},
 		Values: map[string]map[string]any{scheduler: {
-			"extraArgs":      []string{"--feature-gates=WatchListClient=false"},
+			"extraArgs":      []string{"--feature-gates=WatchListClient=false,DRAExtendedResource=true"},
 			"admissionCheck": values{"enabled": true},
 		}},
 	}

@@ -100,12 +100,20 @@ func bindFlags(command *cobra.Command, opts *options.Options) {
 func run(ctx context.Context, command *cobra.Command, opts *options.Options) error {
 	logs.InitLogs()
 	defer logs.FlushLogs()
+	if err := suitAPIServer(ctx, opts, command.Flags()); err != nil {
+		return err
+	}
 	if err := opts.ComponentGlobalsRegistry.Set(); err != nil {
 		return err
 	}
 	gates := opts.ComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 	if err := logsapi.ValidateAndApply(opts.Logs, gates); err != nil {
 		return err
+	}
+	if features := opts.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent); features.
+		EmulationVersion().LessThan(features.BinaryVersion()) {
+		klog.InfoS("Features are those of an older Kubernetes, as the API server has them or --emulated-version says",
+			"kubernetes", features.EmulationVersion())
 	}
 	cliflag.PrintFlags(command.Flags())
 
@@ -122,9 +130,6 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(plugin.Name, factory))
 	remove()
 	if err != nil {
-		return err
-	}
-	if err := checkAPI(config.Client.Discovery()); err != nil {
 		return err
 	}
 	scheduler.SchedulingQueue = queue(scheduler.SchedulingQueue)

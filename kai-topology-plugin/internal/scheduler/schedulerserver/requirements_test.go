@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -19,13 +19,13 @@ func TestAPIThatIsNotServedIsNamed(t *testing.T) {
 	}{
 		"all that is needed": {serves: []string{"v1", "resource.k8s.io/v1"}},
 		"devices of another version": {serves: []string{"v1", "resource.k8s.io/v1beta2"},
-			want: "the API server (Kubernetes v1.33.9) does not serve resource.k8s.io/v1, where the scheduler finds " +
+			want: "the API server (Kubernetes 1.33.9) does not serve resource.k8s.io/v1, where the scheduler finds " +
 				"devices: it needs Kubernetes 1.34 or later, without resource.k8s.io/v1=false in the API server's " +
 				"--runtime-config"},
 		"an API server that does not answer yet": {fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &fake.FakeDiscovery{Fake: &clienttesting.Fake{}, FakedServerVersion: &version.Info{GitVersion: "v1.33.9"}}
+			server := &fake.FakeDiscovery{Fake: &clienttesting.Fake{}}
 			for _, served := range c.serves {
 				server.Resources = append(server.Resources, &metav1.APIResourceList{GroupVersion: served})
 			}
@@ -35,7 +35,7 @@ func TestAPIThatIsNotServedIsNamed(t *testing.T) {
 				})
 			}
 			var got string
-			if err := checkAPI(server); err != nil {
+			if err := checkAPI(server, version.MustParse("1.33.9")); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {

@@ -58,7 +58,7 @@ var _ = BeforeSuite(func() {
 	var cancel context.CancelFunc
 	ctx, cancel = context.WithCancel(context.Background())
 	DeferCleanup(cancel)
-	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	cluster, err := apiservertest.StartWith(envtest.WebhookInstallOptions{}, map[string]string{"feature-gates": gates})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
 	reach(cluster)
@@ -110,10 +110,13 @@ profiles:
           - name: KAITopology
 `
 
+// gates are features that specs use, and that the oldest supported Kubernetes has switched off.
+const gates = "DRAExtendedResource=true,DRADeviceBindingConditions=true"
+
 // startScheduler starts the program and ends it with the spec, or with the container of the specs that share it.
 func startScheduler() *exec.Cmd {
 	GinkgoHelper()
-	return startSchedulerWith(GinkgoWriter, "--secure-port", "0", "--v", "2")
+	return startSchedulerWith(GinkgoWriter, "--secure-port", "0", "--v", "2", "--feature-gates", gates)
 }
 
 // startSchedulerWith starts the program with further flags.
