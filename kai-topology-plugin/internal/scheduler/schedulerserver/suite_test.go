@@ -111,7 +111,7 @@ profiles:
 `
 
 // gates are features that specs use, and that the oldest supported Kubernetes has switched off.
-const gates = "DRAExtendedResource=true,DRADeviceBindingConditions=true"
+const gates = "DRAExtendedResource=true,DRADeviceBindingConditions=true,PodTopologyLabelsAdmission=true"
 
 // startScheduler starts the program and ends it with the spec, or with the container of the specs that share it.
 func startScheduler() *exec.Cmd {
