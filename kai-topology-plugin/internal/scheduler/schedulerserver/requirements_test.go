@@ -1,45 +1,71 @@
 package schedulerserver
 
 import (
-	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"github.com/spf13/pflag"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 )
 
-func TestAPIThatIsNotServedIsNamed(t *testing.T) {
+func TestFeaturesAreThoseOfTheAPIServer(t *testing.T) {
+	devices := `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "resource.k8s.io/v1", "resources": []}`
 	for name, c := range map[string]struct {
-		serves []string
-		fails  bool
-		want   string
+		server, serves string
+		flags          []string
+		emulates       string
+		fails          string
 	}{
-		"all that is needed": {serves: []string{"v1", "resource.k8s.io/v1"}},
-		"devices of another version": {serves: []string{"v1", "resource.k8s.io/v1beta2"},
-			want: "the API server (Kubernetes 1.33.9) does not serve resource.k8s.io/v1, where the scheduler finds " +
+		"an older API server": {server: "v1.34.9", serves: devices, emulates: "[1.34]"},
+		"a provider's name for its version": {server: "v1.35.2-gke.1000", serves: devices,
+			emulates: "[1.35]"},
+		"an older API server, but the flag says what is emulated": {server: "v1.34.9", serves: devices,
+			flags: []string{"--emulated-version=1.36"}, emulates: "[1.36]"},
+		"an API server of the same version":    {server: "v1.36.0", serves: devices},
+		"a newer API server":                   {server: "v1.38.0", serves: devices},
+		"an API server that hides its version": {},
+		"an API server without devices": {server: "v1.33.9",
+			fails: "the API server (Kubernetes 1.33.9) does not serve resource.k8s.io/v1, where the scheduler finds " +
 				"devices: it needs Kubernetes 1.34 or later, without resource.k8s.io/v1=false in the API server's " +
 				"--runtime-config"},
-		"an API server that does not answer yet": {fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &fake.FakeDiscovery{Fake: &clienttesting.Fake{}}
-			for _, served := range c.serves {
-				server.Resources = append(server.Resources, &metav1.APIResourceList{GroupVersion: served})
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				answers := map[string]string{"/apis/resource.k8s.io/v1": c.serves}
+				if c.server != "" {
+					answers["/version"] = fmt.Sprintf(`{"gitVersion": %q}`, c.server)
+				}
+				answer := answers[r.URL.Path]
+				if answer == "" {
+					w.WriteHeader(http.StatusNotFound)
+					answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
+				}
+				fmt.Fprint(w, answer)
+			}))
+			defer api.Close()
+			opts, flags := options.NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+			for _, some := range opts.Flags.FlagSets {
+				flags.AddFlagSet(some)
 			}
-			if c.fails {
-				server.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-					return true, nil, errors.New("connection refused")
-				})
+			if err := flags.Parse(append(c.flags, "--master="+api.URL)); err != nil {
+				t.Fatal(err)
 			}
-			var got string
-			if err := checkAPI(server, version.MustParse("1.33.9")); err != nil {
-				got = err.Error()
+			var said string
+			if err := suitAPIServer(t.Context(), opts, flags); err != nil {
+				said = err.Error()
 			}
-			if got != c.want {
-				t.Errorf("said:\n%s\nwant:\n%s", got, c.want)
+			if said != c.fails {
+				t.Errorf("said:\n%s\nwant:\n%s", said, c.fails)
+			}
+			emulates := ""
+			if flag := flags.Lookup(emulatedVersion); flag.Changed {
+				emulates = flag.Value.String()
+			}
+			if emulates != c.emulates {
+				t.Errorf("emulates %s, want %s", emulates, c.emulates)
 			}
 		})
 	}
