@@ -112,7 +112,7 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	}
 	if features := opts.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent); features.
 		EmulationVersion().LessThan(features.BinaryVersion()) {
-		klog.InfoS("Features are those of an older Kubernetes, as the API server has them or --emulated-version says",
+		klog.InfoS("Has the features of an older Kubernetes: that of the API server, or of --emulated-version",
 			"kubernetes", features.EmulationVersion())
 	}
 	cliflag.PrintFlags(command.Flags())

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// emulatedVersion is kube-scheduler's flag for the version of Kubernetes whose features it has.
+	// emulatedVersion is the flag of kube-scheduler that says by which version of Kubernetes its features are set.
 	emulatedVersion = "emulated-version"
 	// patience is how long the API server is asked for its version. Kube-scheduler itself waits for it without end.
 	patience = 30 * time.Second
