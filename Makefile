@@ -4,7 +4,7 @@ MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin 
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
 TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/kueue e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
-LONG := docs rights life scheduler compatibility charts releases
+LONG := endure docs rights life scheduler compatibility charts releases
 # So do packages that take long, many of them waiting.
 LONG_PACKAGES := kai-topology-plugin/internal/scheduler/schedulerserver grove-operator/internal/controller dynamo-operator/internal/controller podgrouper/internal/controller \
 	grove-operator/internal/faults shared/packing
@@ -32,7 +32,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo binaries images plugin freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo endure binaries images plugin freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -133,6 +133,9 @@ e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster o
 
 e2e-crashes: build tools bin/tests ## the stories of the suite life, each also with an operator that is killed half-way, and every fault of every API call
 	@export E2E_CRASHES=all; $(call stories,./e2e/suites/life ./grove-operator/internal/faults,$(GO_TEST) -count=1)
+
+endure: build tools bin/tests ## a campaign of faults for LENGTH (10m) with SEED (1): programs, control plane, API calls, nodes; output in bin/tests/endure.txt
+	@go test -count=1 -v -vet=off -timeout=0 ./e2e/suites/endure -endure.length=$(or $(LENGTH),10m) -endure.seed=$(or $(SEED),1) 2>&1 | tee bin/tests/endure.txt
 
 e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between two network namespaces; without root one line says that it was skipped
 	e2e/mpi/run

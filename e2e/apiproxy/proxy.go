@@ -1,8 +1,8 @@
-// Package apiproxy is a proxy between a program and the API server that makes bindings of pods fail.
+// Package apiproxy is a proxy between a program and the API server that makes its requests fail, and ends its watches.
 package apiproxy
 
 import (
-	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -11,36 +11,34 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
+	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 )
 
-// Fate is what happens to a binding.
+// Fate is what happens to a request.
 type Fate int
 
 const (
-	// Made bindings succeed.
+	// Made requests are passed on.
 	Made Fate = iota
-	// Refused bindings are answered with status 500, and do not reach the API server.
+	// Refused requests are answered with status 500, and do not reach the API server.
 	Refused
-	// Unanswered bindings are made, but the client gets a timeout (status 504).
+	// Unanswered requests are passed on, but the client gets a timeout (status 504).
 	Unanswered
+	// Silent requests are passed on, and the connection breaks without an answer.
+	Silent
+	// Delayed requests are passed on after Delay.
+	Delayed
 )
+
+// Delay is how long a delayed request waits.
+const Delay = 3 * time.Second
 
 // host is the address of proxies: on this machine only.
 const host = "127.0.0.1"
-
-// Binding is a scheduler's request.
-type Binding struct {
-	Pod  types.NamespacedName
-	Node string
-}
 
 // Proxy passes requests on with their credentials.
 type Proxy struct {
@@ -50,12 +48,17 @@ type Proxy struct {
 
 	server *http.Server
 	target *httputil.ReverseProxy
-	fate   func(Binding) Fate
+	fate   func(*http.Request) Fate
+
+	mu sync.Mutex
+	// watches lives as long as the present watches may.
+	watches context.Context
+	drop    context.CancelFunc
 }
 
 // Listen starts a proxy in front of an API server. Of the configuration it uses the address and the authority. The fate
-// of each binding is asked for before the API server gets the binding, by several requests at once.
-func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
+// of each request that is no watch is asked for before the API server gets it, by several requests at once.
+func Listen(server *rest.Config, fate func(*http.Request) Fate) (*Proxy, error) {
 	address, err := url.Parse(server.Host)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of the API server: %w", err)
@@ -81,12 +84,13 @@ func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 			Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(address) },
 			Transport: transport,
 			// Events of a watch must not wait for the next ones.
-			FlushInterval: -1,
+			FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 			// Programs that are killed break off their requests: that is not worth a log line.
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 				http.Error(w, err.Error(), http.StatusBadGateway)
 			},
 		}}
+	p.watches, p.drop = context.WithCancel(context.Background())
 	p.server = &http.Server{
 		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
@@ -96,44 +100,49 @@ func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 }
 
 // Close ends the proxy and all its requests.
-func (p *Proxy) Close() error { return p.server.Close() }
+func (p *Proxy) Close() error {
+	p.DropWatches()
+	return p.server.Close()
+}
+
+// DropWatches breaks all present watches off.
+func (p *Proxy) DropWatches() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop()
+	p.watches, p.drop = context.WithCancel(context.Background())
+}
 
 // ServeHTTP makes a Proxy a handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	pod, is := podOf(request)
-	if !is {
-		p.target.ServeHTTP(w, request)
+	if request.URL.Query().Has("watch") {
+		p.mu.Lock()
+		until := p.watches
+		p.mu.Unlock()
+		watching, end := context.WithCancel(request.Context())
+		defer end()
+		defer context.AfterFunc(until, end)()
+		p.target.ServeHTTP(w, request.WithContext(watching))
 		return
 	}
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	request.Body = io.NopCloser(bytes.NewReader(body))
-	binding := &corev1.Binding{}
-	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, binding); err != nil {
-		http.Error(w, "the proxy does not understand this binding: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	switch p.fate(Binding{Pod: pod, Node: binding.Target.Name}) {
+	switch p.fate(request) {
 	case Refused:
-		http.Error(w, "the proxy refuses to bind to "+binding.Target.Name, http.StatusInternalServerError)
+		http.Error(w, "the proxy refuses", http.StatusInternalServerError)
 	case Unanswered:
 		p.target.ServeHTTP(unanswered{header: http.Header{}}, request)
 		http.Error(w, "the proxy loses the answer", http.StatusGatewayTimeout)
+	case Silent:
+		p.target.ServeHTTP(unanswered{header: http.Header{}}, request)
+		panic(http.ErrAbortHandler)
+	case Delayed:
+		select {
+		case <-request.Context().Done():
+		case <-time.After(Delay):
+		}
+		p.target.ServeHTTP(w, request)
 	default:
 		p.target.ServeHTTP(w, request)
 	}
-}
-
-// podOf returns the pod that a request binds, and false for other requests.
-func podOf(request *http.Request) (types.NamespacedName, bool) {
-	path := strings.Split(strings.TrimPrefix(request.URL.Path, "/api/v1/namespaces/"), "/")
-	if request.Method != http.MethodPost || len(path) != 4 || path[1] != "pods" || path[3] != "binding" {
-		return types.NamespacedName{}, false
-	}
-	return types.NamespacedName{Namespace: path[0], Name: path[2]}, true
 }
 
 // unanswered drops an answer.

@@ -10,8 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -20,8 +19,16 @@ import (
 
 // behind starts an API server that counts what reaches it, and a proxy in front of it.
 func behind(
-	t *testing.T, fate func(apiproxy.Binding) apiproxy.Fate, serve http.HandlerFunc,
+	t *testing.T, fate func(*http.Request) apiproxy.Fate, serve http.HandlerFunc,
 ) (*rest.Config, chan string) {
+	t.Helper()
+	config, reached, _ := droppable(t, fate, serve)
+	return config, reached
+}
+
+func droppable(
+	t *testing.T, fate func(*http.Request) apiproxy.Fate, serve http.HandlerFunc,
+) (*rest.Config, chan string, *apiproxy.Proxy) {
 	t.Helper()
 	reached := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -39,7 +46,7 @@ func behind(
 		}
 	})
 	return &rest.Config{Host: proxy.URL, BearerToken: "scheduler",
-		TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority}}, reached
+		TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority}}, reached, proxy
 }
 
 func created(w http.ResponseWriter, _ *http.Request) {
@@ -48,7 +55,7 @@ func created(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 }
 
-func TestBindingsMeetTheirFate(t *testing.T) {
+func TestRequestsMeetTheirFate(t *testing.T) {
 	for name, test := range map[string]struct {
 		fate    apiproxy.Fate
 		reaches bool
@@ -57,51 +64,36 @@ func TestBindingsMeetTheirFate(t *testing.T) {
 		"made":       {fate: apiproxy.Made, reaches: true, failed: func(err error) bool { return err == nil }},
 		"refused":    {fate: apiproxy.Refused, failed: apierrors.IsInternalError},
 		"unanswered": {fate: apiproxy.Unanswered, reaches: true, failed: apierrors.IsTimeout},
+		"silent": {fate: apiproxy.Silent, reaches: true, failed: func(err error) bool {
+			return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+		}},
+		"delayed": {fate: apiproxy.Delayed, reaches: true, failed: func(err error) bool { return err == nil }},
 	} {
-		for _, encoding := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
-			t.Run(name+" as "+encoding, func(t *testing.T) {
-				asked := make(chan apiproxy.Binding, 1)
-				config, reached := behind(t, func(b apiproxy.Binding) apiproxy.Fate { asked <- b; return test.fate },
-					created)
-				config.ContentType = encoding
-				client := kubernetes.NewForConfigOrDie(config)
-				err := client.CoreV1().Pods("ns").Bind(t.Context(), &corev1.Binding{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"},
-					Target:     corev1.ObjectReference{Kind: "Node", Name: "there"},
-				}, metav1.CreateOptions{})
-				if !test.failed(err) {
-					t.Errorf("the scheduler gets: %v", err)
+		t.Run(name, func(t *testing.T) {
+			config, reached := behind(t, func(*http.Request) apiproxy.Fate { return test.fate }, created)
+			client := kubernetes.NewForConfigOrDie(config)
+			err := client.CoreV1().Pods("ns").Bind(t.Context(), &corev1.Binding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"},
+				Target:     corev1.ObjectReference{Kind: "Node", Name: "there"},
+			}, metav1.CreateOptions{})
+			if !test.failed(err) {
+				t.Errorf("the scheduler gets: %v", err)
+			}
+			if reaches := len(reached) == 1; reaches != test.reaches {
+				t.Fatalf("the API server hears of it: %t", reaches)
+			}
+			if test.reaches {
+				if got := <-reached; got != "POST /api/v1/namespaces/ns/pods/pod/binding as Bearer scheduler" {
+					t.Errorf("the API server hears %s", got)
 				}
-				want := apiproxy.Binding{Pod: types.NamespacedName{Namespace: "ns", Name: "pod"}, Node: "there"}
-				if got := <-asked; got != want {
-					t.Errorf("fate is asked of %v, not of %v", got, want)
-				}
-				if reaches := len(reached) == 1; reaches != test.reaches {
-					t.Fatalf("the API server hears of it: %t", reaches)
-				}
-				if test.reaches {
-					if got := <-reached; got != "POST /api/v1/namespaces/ns/pods/pod/binding as Bearer scheduler" {
-						t.Errorf("the API server hears %s", got)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
-func TestABindingThatIsNoneGoesNowhere(t *testing.T) {
-	config, reached := behind(t, func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Made }, created)
-	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
-	err := client.Post().AbsPath("/api/v1/namespaces/ns/pods/pod/binding").Body([]byte("nonsense")).Do(
-		t.Context()).Error()
-	if !apierrors.IsBadRequest(err) || len(reached) > 0 {
-		t.Errorf("it is answered with %v, and the API server heard %d requests", err, len(reached))
-	}
-}
-
-func TestEventsOfAWatchPassAtOnce(t *testing.T) {
+func TestEventsOfAWatchPassAtOnceUntilItIsDropped(t *testing.T) {
 	over := make(chan struct{})
-	config, _ := behind(t, func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Refused },
+	config, _, proxy := droppable(t, func(*http.Request) apiproxy.Fate { return apiproxy.Refused },
 		func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(
@@ -111,17 +103,26 @@ func TestEventsOfAWatchPassAtOnce(t *testing.T) {
 		})
 	defer close(over)
 	client := kubernetes.NewForConfigOrDie(config)
-	watch, err := client.CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
+	watching, err := client.CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer watch.Stop()
+	defer watching.Stop()
 	select {
-	case event := <-watch.ResultChan():
+	case event := <-watching.ResultChan():
 		if pod, is := event.Object.(*corev1.Pod); !is || pod.Name != "first" {
 			t.Errorf("the watch has %v", event.Object)
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the first event waits for a second one")
+	}
+	proxy.DropWatches()
+	select {
+	case event, more := <-watching.ResultChan():
+		if more && event.Type != watch.Error {
+			t.Errorf("a dropped watch has %v", event.Object)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("a dropped watch goes on")
 	}
 }

@@ -1,18 +1,15 @@
-// Package scheduler_test runs the scheduler through what takes a whole cluster: gangs of operators, chaos with its own
-// death, and a simulation come true. What one gang goes through is tested by the scheduler's package schedulerserver.
+// Package scheduler_test runs the scheduler through what takes a whole cluster: gangs of operators, and a simulation come
+// true. What one gang goes through is tested by the scheduler's package schedulerserver, and faults by the suite endure.
 //
 // It runs on a dev cluster of its own, since it kills the scheduler. PACKTREE_SCHEDULER names another binary of it, for
 // example one built with -race.
 package scheduler_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
-	"packtree.dev/e2e/apiproxy"
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/suites/internal/suite"
 )
@@ -32,28 +29,9 @@ var cluster = &suite.Cluster{
 	Elects: true,
 }
 
-// fate decides about bindings while chaos reigns. Otherwise they are made.
-var fate atomic.Pointer[func(apiproxy.Binding) apiproxy.Fate]
-
-// behindAProxy restarts the scheduler, with a proxy between it and the API server.
-func behindAProxy(ctx context.Context) error {
-	proxy, err := apiproxy.Listen(cluster.Server, func(binding apiproxy.Binding) apiproxy.Fate {
-		if decide := fate.Load(); decide != nil {
-			return (*decide)(binding)
-		}
-		return apiproxy.Made
-	})
-	if err != nil {
-		return err
-	}
-	cluster.Afterwards = proxy.Close
-	return cluster.Behind(ctx, schedulerProgram, proxy)
-}
-
 func TestMain(m *testing.M) {
 	if program := os.Getenv("PACKTREE_SCHEDULER"); program != "" {
 		cluster.Options.Programs = map[string]string{schedulerProgram: program}
 	}
-	cluster.Prepare = behindAProxy
 	cluster.Main(m)
 }

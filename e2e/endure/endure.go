@@ -1,0 +1,317 @@
+// Package endure runs a campaign of faults on a dev cluster: workloads come, change and end, while programs, the
+// control plane, nodes and the network in between fail. A judge that reads the API alone looks for broken promises all
+// the time.
+package endure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"packtree.dev/e2e/apiproxy"
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/live"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+)
+
+// Options say how much happens.
+type Options struct {
+	// Seed of the script. What an act meets still depends on timing.
+	Seed uint64
+	// Length is the time of acts, in rounds that each end with a rest.
+	Length, Round time.Duration
+	// Pace is the time between two acts.
+	Pace time.Duration
+	// Failing is the share of requests of our programs that fail.
+	Failing float64
+	// Patience is how long a rest may take to come.
+	Patience time.Duration
+	// Progress receives what happens, a line at a time.
+	Progress io.Writer
+}
+
+// Campaign is one run on a cluster that has nothing else.
+type Campaign struct {
+	Options
+	*live.Own
+	judge   *Judge
+	proxies map[string]*apiproxy.Proxy
+	// machine is held while a program is started: what it needs has to run.
+	machine sync.Mutex
+
+	mu        sync.Mutex
+	troubled  bool
+	counts    map[string]int
+	busy      map[string]bool
+	workloads []*workload
+	number    int
+	// log are the last acts.
+	log []string
+}
+
+const namespacePrefix = "endure-"
+
+var namespaces = []string{namespacePrefix + "a", namespacePrefix + "b", namespacePrefix + "c"}
+
+// racks is how many the cluster has.
+const racks = 8
+
+// Run is a campaign on a cluster with all components, and returns its report. An error means that it could not be
+// carried out.
+func Run(ctx context.Context, own *live.Own, options Options) (*Report, error) {
+	log.SetLogger(logr.Discard()) // It warns of each answer with a warning otherwise.
+	c := &Campaign{Options: options, Own: own, judge: NewJudge(), proxies: map[string]*apiproxy.Proxy{},
+		counts: map[string]int{}, busy: map[string]bool{}}
+	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, proxy := range c.proxies {
+			_ = proxy.Close()
+		}
+	}()
+	idle, err := c.metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	judging, end := context.WithCancel(ctx)
+	var judge sync.WaitGroup
+	judge.Go(func() { c.watch(judging) })
+	defer judge.Wait()
+	defer end()
+	script := Script(c.Seed, c.Length, c.Pace, weights())
+	for began := time.Duration(0); began < c.Length; began += c.Round {
+		c.trouble(ctx, script, began)
+		if err := c.rest(ctx, "round"); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range c.workloads {
+		for _, object := range w.objects {
+			if err := c.Remove(ctx, object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := c.rest(ctx, "end"); err != nil {
+		return nil, err
+	}
+	after, err := c.metrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for program := range after {
+		c.judge.Add(time.Now(), "a program has not let go", Growth(program, idle[program], after[program]))
+	}
+	return c.report(), nil
+}
+
+func (c *Campaign) prepare(ctx context.Context) error {
+	for i := range racks * nodesPerRack {
+		if err := c.Create(ctx, node(i)); err != nil {
+			return err
+		}
+	}
+	for _, namespace := range namespaces {
+		if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+			return err
+		}
+	}
+	if err := c.Create(ctx, topology()); err != nil {
+		return err
+	}
+	for i, program := range devcluster.Components {
+		random := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+		proxy, err := apiproxy.Listen(c.Server, func(request *http.Request) apiproxy.Fate { return c.fate(random, request) })
+		if err != nil {
+			return err
+		}
+		c.proxies[program] = proxy
+		if err := c.Behind(ctx, program, proxy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func topology() *kai.Topology {
+	levels := []kai.TopologyLevel{{NodeLabel: blockLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}}
+	return &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: topologyName}, Spec: kai.TopologySpec{Levels: levels}}
+}
+
+func node(i int) *corev1.Node {
+	rack := i / nodesPerRack
+	return live.FakeNode(fmt.Sprintf("node-%02d", i), map[string]string{
+		corev1.LabelTopologyZone: "zone", blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
+		rackLabel: fmt.Sprintf("rack-%d", rack), ours: "",
+	}, gpusPerNode)
+}
+
+// fate is decided for each request of our programs: requests for leases fail less often, or no program would lead.
+func (c *Campaign) fate(random *rand.Rand, request *http.Request) apiproxy.Fate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	chance := random.Float64()
+	if strings.Contains(request.URL.Path, "/leases/") {
+		chance *= 4
+	}
+	if !c.troubled || chance >= c.Failing {
+		return apiproxy.Made
+	}
+	fates := map[apiproxy.Fate]string{apiproxy.Refused: "refused", apiproxy.Unanswered: "without an answer",
+		apiproxy.Silent: "broken off", apiproxy.Delayed: "delayed"}
+	fate := slices.Sorted(maps.Keys(fates))[random.IntN(len(fates))]
+	c.counts["API calls "+fates[fate]]++
+	return fate
+}
+
+// trouble has the acts of a round, and returns when all are undone.
+func (c *Campaign) trouble(ctx context.Context, script []Act, began time.Duration) {
+	c.setTroubled(true)
+	defer c.setTroubled(false)
+	var acts sync.WaitGroup
+	defer acts.Wait()
+	start := time.Now()
+	for _, act := range script {
+		if act.At < began || act.At >= began+c.Round {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(start.Add(act.At - began))):
+		}
+		acts.Go(func() {
+			if err := c.perform(ctx, act); err != nil {
+				c.count("acts that failed")
+				c.say("%s: %v", act.Name, err)
+			}
+		})
+	}
+}
+
+// watch has the judge look, and counts the time in which the API answers.
+func (c *Campaign) watch(ctx context.Context) {
+	var last *World
+	for at := time.Now(); ctx.Err() == nil; {
+		looking, cancel := context.WithTimeout(ctx, 10*time.Second)
+		world, err := read(looking, c.Cluster, last, false)
+		cancel()
+		now := time.Now()
+		if err == nil {
+			c.countBound(last, world)
+			c.judge.See(now, world, now.Sub(at))
+			last = world
+		}
+		at = now
+		time.Sleep(time.Second)
+	}
+}
+
+func (c *Campaign) countBound(last, world *World) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid := range world.Bound {
+		if last == nil || last.Bound[uid].IsZero() {
+			c.counts["pods bound"]++
+		}
+	}
+}
+
+// still is how long nothing may be written at rest.
+const still = 20 * time.Second
+
+// rest waits until no rule is broken and nothing is written any more. What does not come to rest is a violation.
+func (c *Campaign) rest(ctx context.Context, what string) error {
+	if err := c.repair(ctx); err != nil {
+		return err
+	}
+	c.say("%s: all is calm", what)
+	waiting, cancel := context.WithTimeout(ctx, c.Patience)
+	defer cancel()
+	var anchor, world *World
+	var since time.Time
+	var written map[string]string
+	err := live.Wait(waiting, "all has come to rest", func(ctx context.Context) (bool, string, error) {
+		now, err := read(ctx, c.Cluster, world, true)
+		if err != nil {
+			return false, "", err
+		}
+		world = now
+		if anchor != nil {
+			if changed := Unrest(anchor, world); len(changed) > 0 {
+				anchor, written = nil, changed
+			}
+		}
+		if anchor == nil {
+			anchor, since = world, time.Now()
+		}
+		return len(Wrong(world)) == 0 && time.Since(since) > still, "", nil
+	})
+	if err == nil {
+		c.say("%s: all rests", what)
+		return nil
+	}
+	if ctx.Err() != nil || world == nil {
+		return err
+	}
+	c.judge.Rest(time.Now(), world)
+	if len(Wrong(world)) == 0 {
+		c.judge.Add(time.Now(), "an object is written at rest", written)
+	}
+	return nil
+}
+
+func (c *Campaign) setTroubled(troubled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.troubled = troubled
+}
+
+func (c *Campaign) count(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[what]++
+}
+
+func (c *Campaign) say(format string, arguments ...any) {
+	line := time.Now().Format(time.TimeOnly) + " " + fmt.Sprintf(format, arguments...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.log = append(c.log, line)
+	fmt.Fprintln(c.Progress, line)
+}
+
+// insist repeats a request until the API server has decided about it: it may be away, or a webhook.
+func insist(ctx context.Context, send func() error) error {
+	for {
+		err := send()
+		switch apierrors.ReasonForError(err) {
+		case metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict,
+			metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest:
+			return err
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}

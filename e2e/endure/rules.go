@@ -1,0 +1,293 @@
+package endure
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/live"
+	"packtree.dev/e2e/placement"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Rule is something that has to hold.
+type Rule struct {
+	Name string
+	// Limit is how long it may be broken while the API answers; 0 if it has to hold only at rest.
+	Limit time.Duration
+	// Broken says what is wrong, by the object. The rule does not change the world.
+	Broken func(*World) map[string]string
+}
+
+// Rules are all that a world alone can break. The limits are for a busy machine: repairs take seconds on an idle one.
+var Rules = []Rule{
+	{"a gang is half bound", 6 * time.Minute, halfBound},
+	{"a pod is outside of its domain", 30 * time.Second, outside},
+	{"a node is over-committed", time.Minute, overcommitted},
+	{"a pod waits without a sentence", 6 * time.Minute, silent},
+	{"an object outlives its owner", 6 * time.Minute, orphaned},
+	{"room is reserved in vain", 0, keptInVain},
+	{"the pods differ from the spec", 0, different},
+	{"a status is not true", 0, untrue},
+}
+
+func halfBound(w *World) map[string]string {
+	broken := map[string]string{}
+	for _, g := range w.gangs() {
+		if g.total() > 0 && !g.whole() {
+			broken["PodGroup "+name(g.group)] = g.String()
+		}
+	}
+	return broken
+}
+
+// late is by how much a scheduler that was stopped may act on an old label of a node.
+const late = 2 * time.Minute
+
+// outside judges pods by the labels that their nodes had when they were bound: a pod is left out if the labels of its
+// node changed since then, or shortly before.
+func outside(w *World) map[string]string {
+	broken := map[string]string{}
+	moved := map[string]time.Time{}
+	for i := range w.Nodes {
+		moved[w.Nodes[i].Name] = w.Moved[w.Nodes[i].UID]
+	}
+	for _, g := range w.gangs() {
+		workload, err := g.asks(w.Topologies)
+		if err != nil {
+			continue // The Topology does not exist at the moment.
+		}
+		for _, finding := range workload.Judge(slices.DeleteFunc(slices.Clone(g.pods), func(pod corev1.Pod) bool {
+			at, exists := moved[pod.Spec.NodeName]
+			return !exists || at.Add(late).After(w.Bound[pod.UID])
+		}), w.Nodes) {
+			if !finding.Preferred && (len(finding.Domains) > 1 || len(finding.Outside) > 0) {
+				broken["PodGroup "+name(g.group)] = finding.String()
+			}
+		}
+	}
+	return broken
+}
+
+// asks is what a gang's PodGroup asks for.
+func (g gang) asks(topologies placement.Topologies) (placement.Workload, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(g.group)
+	if err != nil {
+		return placement.Workload{}, err
+	}
+	group := &unstructured.Unstructured{Object: content}
+	group.SetGroupVersionKind(scheduling.SchemeGroupVersion.WithKind("PodGroup"))
+	workload, _, err := placement.Read(group, topologies)
+	return workload, err
+}
+
+func overcommitted(w *World) map[string]string {
+	broken, used := map[string]string{}, map[string]int64{}
+	for i := range w.Pods {
+		if pod := &w.Pods[i]; counts(pod) {
+			for _, container := range pod.Spec.Containers {
+				used[pod.Spec.NodeName] += container.Resources.Limits.Name(live.GPU, "").Value()
+			}
+		}
+	}
+	for i := range w.Nodes {
+		node := &w.Nodes[i]
+		if has := node.Status.Allocatable.Name(live.GPU, "").Value(); used[node.Name] > has {
+			broken["Node "+node.Name] = fmt.Sprintf("pods with %d GPUs on the %d of it", used[node.Name], has)
+		}
+	}
+	return broken
+}
+
+func silent(w *World) map[string]string {
+	broken := map[string]string{}
+	for i := range w.Pods {
+		pod := &w.Pods[i]
+		said := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != ""
+		})
+		if pod.Spec.NodeName == "" && counts(pod) && !said {
+			broken["Pod "+name(pod)] = fmt.Sprintf("it waits with the conditions %v", pod.Status.Conditions)
+		}
+	}
+	return broken
+}
+
+func orphaned(w *World) map[string]string {
+	broken, exists := map[string]string{}, map[types.UID]bool{}
+	w.each(func(_ string, object client.Object) { exists[object.GetUID()] = true })
+	w.each(func(kind string, object client.Object) {
+		for _, owner := range object.GetOwnerReferences() {
+			if len(w.Objects) > 0 && !exists[owner.UID] && !(kind == "Pod" && object.GetDeletionTimestamp() != nil) {
+				broken[kind+" "+name(object)] = fmt.Sprintf("%s %s is gone", owner.Kind, owner.Name)
+			}
+		}
+	})
+	return broken
+}
+
+// keptFor matches, in the message of a gang, the gang for which room is reserved.
+var keptFor = regexp.MustCompile(`is reserved for gang ([^/ ]+/[^ ,]+),`)
+
+// keptInVain has gangs that wait for the sake of another one which does not wait itself, or for two at once.
+func keptInVain(w *World) map[string]string {
+	broken, waiting := map[string]string{}, map[string]bool{}
+	for _, g := range w.gangs() {
+		waiting[name(g.group)] = !g.whole()
+	}
+	for _, g := range w.gangs() {
+		if kept := keptFor.FindStringSubmatch(g.says().Message); kept != nil && !g.whole() && !waiting[kept[1]] {
+			broken["PodGroup "+name(g.group)] = g.String()
+		}
+	}
+	return broken
+}
+
+// different compares the pods of each user's object with its spec: their number and their images.
+func different(w *World) map[string]string {
+	broken := map[string]string{}
+	for i := range w.Objects {
+		object := &w.Objects[i]
+		owns, wanted, is := w.pods(object)
+		if !is {
+			continue
+		}
+		images, have := map[string]bool{}, 0
+		imagesIn(object.Object["spec"], images)
+		for j := range w.Pods {
+			pod := &w.Pods[j]
+			if !counts(pod) || !owns(pod) {
+				continue
+			}
+			have++
+			if image := pod.Spec.Containers[0].Image; !images[image] {
+				broken[object.GetKind()+" "+name(object)] = fmt.Sprintf("pod %s has %s, and the spec %v", pod.Name,
+					image, slices.Sorted(maps.Keys(images)))
+			}
+		}
+		if have != wanted {
+			broken[object.GetKind()+" "+name(object)] = fmt.Sprintf("it has %d pods of %d", have, wanted)
+		}
+	}
+	return broken
+}
+
+// pods are those of a user's object, and how many it asks for; false for objects of other kinds.
+func (w *World) pods(object *unstructured.Unstructured) (owns func(*corev1.Pod) bool, wanted int, is bool) {
+	if len(object.GetOwnerReferences()) > 0 {
+		return nil, 0, false
+	}
+	if object.GetKind() == "ReplicaSet" {
+		replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+		return func(pod *corev1.Pod) bool {
+			return len(pod.OwnerReferences) > 0 && pod.OwnerReferences[0].UID == object.GetUID()
+		}, int(replicas), true
+	}
+	workload, is, err := placement.Read(object, w.Topologies)
+	return workload.Owns, workload.Pods, is && err == nil
+}
+
+func imagesIn(value any, images map[string]bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		if image, is := value["image"].(string); is {
+			images[image] = true
+		}
+		for _, below := range value {
+			imagesIn(below, images)
+		}
+	case []any:
+		for _, below := range value {
+			imagesIn(below, images)
+		}
+	}
+}
+
+// untrue compares what statuses say with the pods: gangs are placed, or infeasible with no pod bound; an object of a
+// user is Ready if all its pods run, and not if none has a node.
+func untrue(w *World) map[string]string {
+	broken := map[string]string{}
+	for _, g := range w.gangs() {
+		said, wanted := g.says(), scheduling.ReasonInfeasible
+		if g.whole() {
+			wanted = scheduling.ReasonPlaced
+		}
+		if said.Reason != wanted || said.ObservedGeneration != g.group.Generation {
+			broken["PodGroup "+name(g.group)] = g.String()
+		}
+	}
+	for i := range w.Objects {
+		object := &w.Objects[i]
+		owns, wanted, is := w.pods(object)
+		ready, observed := readyOf(object)
+		if !is || ready == "" {
+			if is && (object.GetKind() == "DynamoGraphDeployment" || object.GetKind() == "PodCliqueSet") {
+				broken[object.GetKind()+" "+name(object)] = "it does not say whether it is ready"
+			}
+			continue
+		}
+		bound, runs := 0, 0
+		for j := range w.Pods {
+			if pod := &w.Pods[j]; counts(pod) && owns(pod) && pod.Spec.NodeName != "" {
+				bound++
+				if pod.Status.Phase == corev1.PodRunning {
+					runs++
+				}
+			}
+		}
+		if observed != object.GetGeneration() || runs == wanted && ready != "True" || bound == 0 && ready == "True" {
+			broken[object.GetKind()+" "+name(object)] = fmt.Sprintf(
+				"it says Ready=%s of generation %d, which is %d; of %d pods %d are bound, and %d run", ready, observed,
+				object.GetGeneration(), wanted, bound, runs)
+		}
+	}
+	return broken
+}
+
+func readyOf(object *unstructured.Unstructured) (status string, observed int64) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if condition, is := condition.(map[string]any); is && condition["type"] == "Ready" {
+			status, _, _ = unstructured.NestedString(condition, "status")
+			observed, _, _ = unstructured.NestedInt64(condition, "observedGeneration")
+		}
+	}
+	return status, observed
+}
+
+// Unrest compares two worlds at rest: an object that was written meanwhile, though nothing happened.
+func Unrest(before, after *World) map[string]string {
+	versions, changed := map[types.UID]string{}, map[string]string{}
+	before.each(func(_ string, object client.Object) { versions[object.GetUID()] = object.GetResourceVersion() })
+	after.each(func(kind string, object client.Object) {
+		if was := versions[object.GetUID()]; was != object.GetResourceVersion() {
+			changed[kind+" "+name(object)] = "it was written at rest, after version " + was
+		}
+	})
+	return changed
+}
+
+// Growth compares figures of a program with nothing to do, before and after a campaign: what a rule finds has not been
+// let go.
+func Growth(program string, before, after map[string]float64) map[string]string {
+	grown := map[string]string{}
+	for figure, bound := range map[string]float64{
+		"go_goroutines":                1.5*before["go_goroutines"] + 50,
+		"go_memstats_heap_inuse_bytes": 2*before["go_memstats_heap_inuse_bytes"] + 64<<20,
+		"packtree_grove_podcliquesets": 0, "packtree_grove_podgangs": 0, "packtree_podgrouper_podgroups": 0,
+		"packtree_dynamo_deployments": 0, "packtree_scheduler_gangs_waiting": 0, "packtree_scheduler_seats_held": 0,
+	} {
+		if after[figure] > bound {
+			grown[program+" "+figure] = fmt.Sprintf("%.0f before, and %.0f when all is gone", before[figure], after[figure])
+		}
+	}
+	return grown
+}
