@@ -276,8 +276,8 @@ func drawPlaceable(b *strings.Builder, pen *drawing.Pen, gang *explanation.Gang)
 			" it would fit, but these go first and take the room: "+strings.Join(gang.Behind, ", ")))
 	case gang.State == explanation.Waits:
 		b.WriteString(pen.Wrap("  ", "    ", pen.Good("Fits:")+
-			" decided again, it fits on the cluster as it is and should get its nodes soon. If it does not, "+
-			"is the scheduler running?"))
+			" decided again, it fits on the cluster as it is and should get its nodes soon. If it does not, look at its "+
+			"volumes and device claims, which are not considered here. Is the scheduler running?"))
 	case gang.Decision.Message != "":
 		b.WriteString(pen.Wrap("  ", "    ", gang.Decision.Message))
 	}

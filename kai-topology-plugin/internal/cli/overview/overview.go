@@ -88,8 +88,10 @@ type Question struct {
 // Of answers a question about a cluster. The error names what the question asks for and the cluster does not have.
 func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Overview, error) {
 	resource := corev1.ResourceName(cmp.Or(asked.Resource, string(occupancy.Resource(cluster.Nodes))))
-	if err := offered(cluster.Nodes, resource); err != nil {
-		return nil, err
+	if asked.Resource != "" && len(cluster.Nodes) > 0 {
+		if err := offered(cluster.Nodes, resource); err != nil {
+			return nil, err
+		}
 	}
 	seen := &Overview{
 		Resource:     string(resource),
@@ -176,7 +178,7 @@ func offered(nodes []*corev1.Node, resource corev1.ResourceName) error {
 			there[string(name)] = true
 		}
 	}
-	if len(nodes) == 0 || there[string(resource)] {
+	if there[string(resource)] {
 		return nil
 	}
 	return fmt.Errorf("--resource: no node has %s, they have: %s",

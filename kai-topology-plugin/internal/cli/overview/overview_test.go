@@ -212,6 +212,10 @@ func TestWhatTheClusterDoesNotHave(t *testing.T) {
 			t.Errorf("%+v: error %v, want %s", asked, err, want)
 		}
 	}
+	cluster.Nodes[0].Status.Allocatable = nil
+	if _, err := Of(t.Context(), cluster, Question{}); err != nil {
+		t.Errorf("a node that has not reported its resources: %v", err)
+	}
 }
 
 // BenchmarkOf reads 5,000 nodes and 20,000 pods of 1,250 gangs.
