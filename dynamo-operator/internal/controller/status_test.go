@@ -108,6 +108,7 @@ var _ = Describe("A deployment", func() {
 		judge(ctx, set, metav1.ConditionTrue, "ClusterTopologyLevelsUnavailable", metav1.ConditionTrue, "")
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
 			v1beta1.ReasonTopologyLevelsUnavailable)
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonAllServicesReady)
 		judge(ctx, set, metav1.ConditionUnknown, "ClusterTopologyNotFound", metav1.ConditionTrue, "")
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
 			v1beta1.ReasonTopologyDefinitionNotFound)

@@ -36,7 +36,7 @@ func severalNodes(w *world) *features.FeatureBuilder {
 			"prefill": "2 of tensorrtllm-runtime:0.8.1", "decode": "6 of tensorrtllm-runtime:0.8.1"})).
 		Assess("every constraint holds by the labels of the nodes", w.isPlaced(name)).
 		Assess("the status has every replica of every service", w.countsAll(name)).
-		Assess("the constraints are enforced", w.says(name, enforced, metav1.ConditionTrue,
+		Assess("the constraints are enforced", w.says(name, dynamo.ConditionTopologyConstraintsEnforced, metav1.ConditionTrue,
 			dynamo.ReasonAllTopologyLevelsAvailable)).
 		Assess("its frontend has a Service with all of its pods", w.servesFrontend(name)).
 		Assess("both versions can be read, and written back without a change", w.isStable(name)).

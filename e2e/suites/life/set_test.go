@@ -6,7 +6,6 @@ import (
 	"maps"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,42 +68,6 @@ func (w *setWorld) isReadyAgain(name string, replicas int32) e2e.StepFunc {
 		return ready && !updating && s.Replicas == replicas && s.AvailableReplicas == replicas &&
 			s.UpdatedReplicas == replicas && len(s.LastErrors) == 0
 	})
-}
-
-// objects looks for all that was made for a set.
-func (w *setWorld) objects(set string) suite.Look {
-	return func(ctx context.Context) (suite.Memory, error) {
-		found, err := w.Objects(ctx, suite.Made, grove.LabelPartOf, set)
-		return found, err
-	}
-}
-
-// remembers notes all that was made for a set.
-func (w *setWorld) remembers(set string, into *suite.Memory) e2e.StepFunc {
-	return w.Remembers(w.objects(set), into)
-}
-
-// isAsIn waits until what was made for a set is exactly what is remembered, down to the last UID.
-func (w *setWorld) isAsIn(remembered *suite.Memory, set string) e2e.StepFunc {
-	return w.IsAsIn(remembered, w.objects(set))
-}
-
-// isGone waits until nothing is left of sets.
-func (w *setWorld) isGone(sets ...string) e2e.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		for _, set := range sets {
-			w.Until(ctx, t, "nothing is left of "+set, func(ctx context.Context) (bool, string, error) {
-				objects, err := w.objects(set)(ctx)
-				if err != nil {
-					return false, "", err
-				}
-				err = cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: set}, &grove.PodCliqueSet{})
-				return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the set: %v, objects: %v",
-					err, objects), nil
-			})
-		}
-		return ctx
-	}
 }
 
 // strictly reads an object into its type and reports unknown fields.

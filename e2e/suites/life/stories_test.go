@@ -24,14 +24,10 @@ var stories = []struct {
 	{name: "serving", tell: ofDeployments(serving)},
 	{name: "deletion", tell: ofDeployments(deletion)},
 	{name: "statefulset", tell: ofDeployments(statefulSet), operatorDies: true},
-	{name: "segments", tell: ofSegments(segments)},
-	{name: "retry", tell: ofSegments(retry)},
 	{name: "near", tell: ofDeployments(near)},
-	{name: "orphans", tell: ofSets(setWorld{racks: []int{2}}, orphans)},
 	{name: "several nodes to a replica", tell: ofDeployments(severalNodes)},
 	{name: "whole job", tell: ofDeployments(wholeJob)},
 	{name: "whole deployment", tell: ofDeployments(wholeDeployment)},
-	{name: "score", tell: ofDeployments(score)},
 }
 
 // TestStories runs each story once, and if E2E_CRASHES is all, as in make e2e-crashes, in both ways: with an operator
@@ -59,11 +55,5 @@ func ofSets(with setWorld, story func(*setWorld) *features.FeatureBuilder) telle
 	return func(operatorDies bool) *features.FeatureBuilder { return story(newSetWorld(with, operatorDies)) }
 }
 
-func ofSegments(story func(*segmentWorld) *features.FeatureBuilder) teller {
-	return func(operatorDies bool) *features.FeatureBuilder { return story(newSegmentWorld(operatorDies)) }
-}
-
-// TestLostLevel and TestWebhookDown run alone: other stories use the default topology too, and the operator.
-func TestLostLevel(t *testing.T) { cluster.Test(t, lostLevel(newWorld(false))) }
-
+// TestWebhookDown runs alone: other stories use the operator too.
 func TestWebhookDown(t *testing.T) { cluster.Test(t, webhookDown(t, newWorld(true))) }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,37 +97,6 @@ func (g *gang) stands(count int) types.StepFunc {
 		}
 		return ctx
 	}
-}
-
-// waits is a step until the PodGroup says that its gang does not fit; it checks that no pod is bound.
-func (g *gang) waits(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	t.Helper()
-	g.world.Until(ctx, t, "PodGroup "+g.name+" does not fit", func(ctx context.Context) (bool, string, error) {
-		group := &scheduling.PodGroup{}
-		err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
-		condition := meta.FindStatusCondition(group.Status.Conditions, scheduling.ConditionScheduled)
-		if err != nil || condition == nil {
-			return false, "it says nothing", client.IgnoreNotFound(err)
-		}
-		return condition.Reason == scheduling.ReasonInfeasible, condition.Reason + ": " + condition.Message, nil
-	})
-	nodes, err := g.bound(ctx)
-	g.world.Must(ctx, t, err)
-	if len(nodes) > 0 {
-		t.Errorf("gang %s waits, and yet pods are bound: %v\n%s", g.name, nodes, g.world.Report(ctx))
-	}
-	return ctx
-}
-
-// inTheFirstRack checks that the gang stands there alone.
-func (g *gang) inTheFirstRack(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	t.Helper()
-	racks, err := g.racks(ctx)
-	g.world.Must(ctx, t, err)
-	if len(racks) != 1 || racks[0] != "r0" {
-		t.Errorf("gang %s stands in %v, not in r0\n%s", g.name, racks, g.world.Report(ctx))
-	}
-	return ctx
 }
 
 // goes deletes the gang's pods and its PodGroup.

@@ -19,7 +19,7 @@ import (
 
 func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) {
 	w := newWorld(3, 3)
-	w.zones, w.setFile = true, "set-apart.yaml"
+	w.zones = true
 	var before suite.Memory
 	first, second := w.gangNamed("set-0"), w.gangNamed("set-1")
 	cluster.Test(t, features.New("replicas apart").

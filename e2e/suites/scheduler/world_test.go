@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
-	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/suites/internal/suite"
@@ -32,8 +31,6 @@ type world struct {
 	racks []int
 	// zones has each rack in a zone of its own; they are in one otherwise.
 	zones bool
-	// setFile has the PodCliqueSet of the world, set-in-a-rack.yaml if empty.
-	setFile string
 }
 
 // newWorld describes a zone with racks of so many nodes each. Its step create makes them.
@@ -128,12 +125,4 @@ func (w *world) node(rack, i int) *corev1.Node {
 	return live.FakeNode(w.nodeName(rack, i), map[string]string{
 		suite.WorldLabel: w.Name, zoneLabel: zone, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack),
 	}, 1)
-}
-
-// nodeComes adds a node to a rack.
-func (w *world) nodeComes(rack, i int) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
-		return ctx
-	}
 }

@@ -1,5 +1,5 @@
-// Package wholepath_test applies the examples, and bad input, to a dev cluster with programs that run by the charts'
-// Deployments, and at last upgrades, uninstalls and installs its release again, with workloads that must not notice.
+// Package wholepath_test applies the examples to a dev cluster with programs that run by the charts' Deployments, and at
+// last upgrades, uninstalls and installs its release again, with workloads that must not notice.
 package wholepath_test
 
 import (

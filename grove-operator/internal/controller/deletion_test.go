@@ -5,7 +5,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,9 +28,7 @@ var _ = Describe("Deletion", func() {
 			end(in, nil)
 			return identities(in)
 		}).Should(BeEmpty())
-		account := &corev1.ServiceAccount{}
-		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf"}, account) }).ShouldNot(
-			Succeed())
+		Eventually(func() []client.Object { return createdIn(in) }).Should(BeEmpty())
 		Eventually(func() []string { return get(in, "inf", set).Finalizers }).Should(ConsistOf("orphan"),
 			"what is left is the garbage collector's")
 		Expect(c.Patch(ctx, set,
