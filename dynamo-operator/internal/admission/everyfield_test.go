@@ -18,8 +18,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// The objects drawn by hand have the values that conversion distinguishes. Here every field, also one that is added
-// later, has any value. Among so many fields a lost one would go unnoticed otherwise.
+// Every field, also one that is added later, has any value, and often one that conversion distinguishes. Among so many
+// fields a lost one would go unnoticed otherwise.
 func TestEveryFieldOfV1Alpha1SurvivesTheWayThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := throughJSON(t, filled[v1alpha1.DynamoGraphDeployment](t))
@@ -44,6 +44,9 @@ func TestEveryFieldOfV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
 	})
 }
 
+// words are values of strings that conversion distinguishes.
+var words = []string{"", "a", v1beta1.MainContainer, "prefill", "cpu", "1", "16Gi"}
+
 // filled is an object with any value in any field, but with unique names in a list by name.
 func filled[T any](t *rapid.T) *T {
 	object := new(T)
@@ -53,8 +56,15 @@ func filled[T any](t *rapid.T) *T {
 		},
 		func(value *intstr.IntOrString, c randfill.Continue) { *value = intstr.FromInt32(c.Int31()) },
 		func(value *metav1.Time, c randfill.Continue) { *value = metav1.Unix(int64(c.Int31()), 0) },
+		func(value *string, c randfill.Continue) {
+			if at := c.Intn(2 * len(words)); at < len(words) {
+				*value = words[at]
+			} else {
+				*value = c.String(10)
+			}
+		},
 		func(value *runtime.RawExtension, c randfill.Continue) {
-			value.Raw = fmt.Appendf(nil, `{"%d":[true,null,"<%d>"]}`, c.Int31(), c.Int31())
+			value.Raw = fmt.Appendf(nil, `{"%d":[true,null,"<%d>"],"enabled":%v}`, c.Int31(), c.Int31(), c.Bool())
 		},
 		func(*metav1.TypeMeta, randfill.Continue) {}, // Set by the API server.
 		func(meta *metav1.ObjectMeta, c randfill.Continue) {
@@ -79,6 +89,10 @@ func filled[T any](t *rapid.T) *T {
 				c.Fill(component)
 				component.Name = fmt.Sprintf("Component%d", i)
 				component.Type = []string{component.Type, "worker", "decode"}[c.Intn(3)]
+				if c.Bool() {
+					part := []string{"prefill", "encode"}[c.Intn(2)]
+					component.PodTemplate.Labels = map[string]string{v1beta1.LabelSubComponentType: part}
+				}
 				component.FrontendSidecar = []*string{component.FrontendSidecar,
 					new(v1beta1.FrontendSidecarContainer)}[c.Intn(2)]
 			}
