@@ -27,6 +27,7 @@ import (
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/topology"
 )
@@ -37,6 +38,7 @@ func TestControllers(t *testing.T) {
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
+	passes.Window = 40 * time.Millisecond
 	RunSpecs(t, "Controllers")
 }
 

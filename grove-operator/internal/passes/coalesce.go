@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Window is how long the first event waits for others. It is short compared with the placement of a gang.
-const Window = 200 * time.Millisecond
+// Window is how long the first event waits for others. It is short compared with the placement of a gang. Tests make it
+// shorter before they start controllers, since each step from a set to its pods waits for it.
+var Window = 200 * time.Millisecond
 
 // Late is the time after which a written status is looked at again, in case the cache was behind.
 const Late = time.Second
