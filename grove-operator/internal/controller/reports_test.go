@@ -132,6 +132,17 @@ spec:
 		Expect(slices.DeleteFunc(recorded(in)(), func(line string) bool { return line != refusal })).To(HaveLen(1))
 	})
 
+	It("says that another set has the name of its gang", func() {
+		in := namespace()
+		createSet(in, manifest)
+		Eventually(gangPhases(in)).Should(HaveKey("s-0-g-0"))
+		createSet(in, `{metadata: {name: s-0-g}, spec: {replicas: 1, template: {cliques: [{name: a}]}}}`)
+		Eventually(func() []grovev1alpha1.LastError {
+			return get(in, "s-0-g", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors
+		}).Should(ConsistOf(HaveField("Description",
+			"PodGang s-0-g-0 exists and belongs to PodCliqueSet s, not to PodCliqueSet s-0-g; remove or rename it")))
+	})
+
 	It("says that a level of the topology has gone, and that it is back", func() {
 		in := namespace()
 		DeferCleanup(func() { start(levels("zone", "rack", "host")) })

@@ -50,7 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return passes.Outcome(ctx, reconcile.Result{}, r.finalize(ctx, scope))
 	}
 	err = r.terminate(ctx, scope)
-	err = errors.Join(err, r.write(ctx, scope))
+	err = errors.Join(err, r.write(ctx, scope), r.takenGangs(ctx, scope))
 	if err = errors.Join(err, r.planUpdate(ctx, scope)); isBorn(scope, err) {
 		r.reportChildren(scope)
 		return reconcile.Result{RequeueAfter: passes.Window}, nil

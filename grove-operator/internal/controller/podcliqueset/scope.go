@@ -10,11 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -103,6 +105,46 @@ func (r *Reconciler) observePlacedElsewhere(ctx context.Context, scope *scope) e
 		}
 	}
 	return nil
+}
+
+// takenGangs returns an error for each PodGang that the set is to have and that another owner has. The pods of the set
+// would wait for it without a reason.
+func (r *Reconciler) takenGangs(ctx context.Context, scope *scope) error {
+	var errs []error
+	for _, name := range scope.gangNames() {
+		if scope.gangs[name] != nil {
+			continue
+		}
+		gang, err := get(ctx, r.Client, scope.set, name, &schedulerv1alpha1.PodGang{})
+		if err != nil || gang == nil {
+			errs = append(errs, err)
+			continue
+		}
+		// The garbage collector removes what a set of the same name has left.
+		if holder := metav1.GetControllerOf(gang); holder == nil || holder.Name != scope.set.Name {
+			errs = append(errs, apply.ForeignError{Kind: "PodGang", Name: name, Holder: holder,
+				Owner: metav1.OwnerReference{Kind: "PodCliqueSet", Name: scope.set.Name}})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gangNames are the names of the PodGangs that the set is to have.
+func (s *scope) gangNames() []string {
+	var names []string
+	for replica := range layout.Replicas(s.set) {
+		names = append(names, layout.BaseGang(s.set.Name, replica))
+		for i := range s.set.Spec.Template.PodCliqueScalingGroups {
+			config := &s.set.Spec.Template.PodCliqueScalingGroups[i]
+			first := layout.GroupMinAvailable(config)
+			if group := s.scalingGroups[layout.ScalingGroup(s.set.Name, replica, config.Name)]; group != nil {
+				for at := first; at < group.Spec.Replicas; at++ {
+					names = append(names, layout.ScaledGang(s.set.Name, replica, config.Name, at, first))
+				}
+			}
+		}
+	}
+	return names
 }
 
 func (r *Reconciler) observeAccess(ctx context.Context, scope *scope) (err error) {
