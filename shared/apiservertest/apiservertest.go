@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -20,6 +21,8 @@ type Cluster struct {
 	Config *rest.Config
 	// Environment allows more users, and says where webhooks are to listen.
 	Environment *envtest.Environment
+
+	stop func() error
 }
 
 // Start starts etcd and kube-apiserver. Webhooks may be the zero value; configurations given there are installed with
@@ -66,12 +69,18 @@ func start(environment *envtest.Environment, flags map[string]string) (*Cluster,
 		for name, value := range flags {
 			started.ControlPlane.GetAPIServer().Configure().Set(name, value)
 		}
+		stop := sync.OnceValue(started.Stop)
+		release := sync.OnceFunc(stopOnInterrupt(stop))
 		config, err := started.Start()
 		if err == nil {
 			config.QPS, config.Burst = 1000, 1000
-			return &Cluster{Config: config, Environment: &started}, nil
+			return &Cluster{Config: config, Environment: &started, stop: func() error {
+				defer release()
+				return stop()
+			}}, nil
 		}
-		if err = errors.Join(err, started.Stop()); attempt == attempts {
+		release()
+		if err = errors.Join(err, stop()); attempt == attempts {
 			return nil, fmt.Errorf("starting API server: %w", err)
 		}
 	}
@@ -79,7 +88,7 @@ func start(environment *envtest.Environment, flags map[string]string) (*Cluster,
 
 // Stop ends the API server and etcd and removes their data.
 func (c *Cluster) Stop() error {
-	return c.Environment.Stop()
+	return c.stop()
 }
 
 func assetsDirectory() (string, error) {
