@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/devcluster"
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // doing is an act: it begins, and returns what ends it, if anything does.
@@ -25,25 +26,26 @@ var acts = map[string]struct {
 	weight int
 	do     doing
 }{
-	"workload comes":         {40, come},
-	"workload is scaled":     {12, edit(true)},
-	"workload is rolled out": {8, edit(false)},
-	"workload ends":          {40, end},
-	"pod is deleted":         {8, deletePod},
-	"namespace is deleted":   {1, deleteNamespace},
-	"quota refuses":          {2, refuse},
-	"program is killed":      {8, killProgram},
-	"program is paused":      {4, pauseProgram},
-	"program is doubled":     {3, doubleProgram},
-	"etcd is killed":         {2, killControlPlane("etcd")},
-	"API server is killed":   {2, killControlPlane("kube-apiserver")},
-	"watches drop":           {8, dropWatches},
-	"Topology is deleted":    {2, deleteTopology},
-	"node is cordoned":       {6, nodeChanges(cordon(true), cordon(false))},
-	"node dies":              {6, nodeChanges(die, revive)},
-	"node changes its rack":  {6, nodeChanges(moveAway, moveBack)},
-	"node flaps":             {4, flap},
-	"node is deleted":        {6, deleteNode},
+	"workload comes":            {40, come},
+	"workload is scaled":        {12, edit(true)},
+	"workload is rolled out":    {8, edit(false)},
+	"workload ends":             {40, end},
+	"pod is deleted":            {8, deletePod},
+	"namespace is deleted":      {1, deleteNamespace},
+	"quota refuses":             {2, refuse},
+	"program is killed":         {8, killProgram},
+	"program is paused":         {4, pauseProgram},
+	"program is doubled":        {3, doubleProgram},
+	"etcd is killed":            {2, killControlPlane("etcd")},
+	"API server is killed":      {2, killControlPlane("kube-apiserver")},
+	"watches drop":              {8, dropWatches},
+	"Topology is deleted":       {2, deleteTopology},
+	"ClusterTopology is edited": {2, editTopology},
+	"node is cordoned":          {6, nodeChanges(cordon(true), cordon(false))},
+	"node dies":                 {6, nodeChanges(die, revive)},
+	"node changes its rack":     {6, nodeChanges(moveAway, moveBack)},
+	"node flaps":                {4, flap},
+	"node is deleted":           {6, deleteNode},
 }
 
 type undo = func(context.Context) error
@@ -218,6 +220,33 @@ func deleteTopology(ctx context.Context, c *Campaign, _ *rand.Rand) (undo, error
 		defer c.free(topologyName)
 		return insist(ctx, func() error { return c.Create(ctx, topology()) })
 	}, insist(ctx, func() error { return c.Delete(ctx, topology()) })
+}
+
+// editedName is a ClusterTopology of these levels, which for a while has none below the rack.
+const editedName = "edited"
+
+var levels = []grove.TopologyLevel{{Domain: "block", Key: blockLabel}, {Domain: "rack", Key: rackLabel},
+	{Domain: "host", Key: corev1.LabelHostname}}
+
+func editTopology(ctx context.Context, c *Campaign, _ *rand.Rand) (undo, error) {
+	if !c.alone(editedName) {
+		return nil, nil
+	}
+	c.did("ClusterTopologies edited", editedName)
+	has := func(levels []grove.TopologyLevel) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return insist(ctx, func() error {
+				edited := &grove.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: editedName}}
+				before := client.MergeFrom(edited.DeepCopy())
+				edited.Spec.Levels = levels
+				return c.Patch(ctx, edited, before)
+			})
+		}
+	}
+	return func(ctx context.Context) error {
+		defer c.free(editedName)
+		return has(levels)(ctx)
+	}, has(levels[:2])(ctx)
 }
 
 func killProgram(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {

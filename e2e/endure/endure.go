@@ -25,6 +25,7 @@ import (
 	"packtree.dev/e2e/apiproxy"
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/live"
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
@@ -134,6 +135,10 @@ func (c *Campaign) prepare(ctx context.Context) error {
 	if err := c.Create(ctx, topology()); err != nil {
 		return err
 	}
+	if err := c.Create(ctx, &grove.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: editedName},
+		Spec: grove.ClusterTopologySpec{Levels: levels}}); err != nil {
+		return err
+	}
 	for i, program := range devcluster.Components {
 		random := rand.New(rand.NewPCG(c.Seed, uint64(i)))
 		proxy, err := apiproxy.Listen(c.Server, func(request *http.Request) apiproxy.Fate { return c.fate(random, request) })
@@ -232,8 +237,12 @@ func (c *Campaign) countBound(last, world *World) {
 	}
 }
 
-// still is how long nothing may be written at rest.
-const still = 20 * time.Second
+// At rest nothing is written as long as still. A gang that could go on then, and does not until patient, never will, or
+// by a timer.
+const (
+	still   = 20 * time.Second
+	patient = 90 * time.Second
+)
 
 // rest waits until no rule is broken and nothing is written any more. What does not come to rest is a violation.
 func (c *Campaign) rest(ctx context.Context, what string) error {
@@ -260,7 +269,16 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 		if anchor == nil {
 			anchor, since = world, time.Now()
 		}
-		return len(Wrong(world)) == 0 && time.Since(since) > still, "", nil
+		wrong := Wrong(world)
+		if len(wrong) > 0 || time.Since(since) < still {
+			return false, fmt.Sprint(wrong), nil
+		}
+		forgotten, err := c.forgotten(ctx, world)
+		if len(forgotten) > 0 && time.Since(since) > patient {
+			c.judge.Add(time.Now(), "a gang waits for nothing", forgotten)
+			return true, "", nil
+		}
+		return len(forgotten) == 0, "", err
 	})
 	if err == nil {
 		c.say("%s: all rests", what)
@@ -269,6 +287,7 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 	if ctx.Err() != nil || world == nil {
 		return err
 	}
+	c.say("%s: %v", what, err)
 	c.judge.Rest(time.Now(), world)
 	if len(Wrong(world)) == 0 {
 		c.judge.Add(time.Now(), "an object is written at rest", written)

@@ -42,7 +42,7 @@ var Rules = []Rule{
 func halfBound(w *World) map[string]string {
 	broken := map[string]string{}
 	for _, g := range w.gangs() {
-		if g.total() > 0 && !g.whole() {
+		if total(g.bound) > 0 && !g.whole() {
 			broken["PodGroup "+name(g.group)] = g.String()
 		}
 	}
@@ -50,43 +50,41 @@ func halfBound(w *World) map[string]string {
 }
 
 // late is by how much a scheduler that was stopped may act on an old label of a node.
-const late = 2 * time.Minute
+const late = time.Minute
 
 // outside judges pods by the labels that their nodes had when they were bound: a pod is left out if the labels of its
-// node changed since then, or shortly before.
+// node changed since then, or shortly before. It knows what PodGroups ask for, and at rest what users do.
 func outside(w *World) map[string]string {
-	broken := map[string]string{}
-	moved := map[string]time.Time{}
+	exists, broken := map[string]bool{}, map[string]string{}
 	for i := range w.Nodes {
-		moved[w.Nodes[i].Name] = w.Moved[w.Nodes[i].UID]
+		exists[w.Nodes[i].Name] = true
 	}
-	for _, g := range w.gangs() {
-		workload, err := g.asks(w.Topologies)
+	pods := slices.DeleteFunc(slices.Clone(w.Pods), func(pod corev1.Pod) bool {
+		moved, has := w.Moved[pod.Spec.NodeName]
+		return !exists[pod.Spec.NodeName] || !counts(&pod) || has && moved.Add(late).After(w.Bound[pod.UID])
+	})
+	judge := func(object *unstructured.Unstructured) {
+		workload, _, err := placement.Read(object, w.Topologies)
 		if err != nil {
-			continue // The Topology does not exist at the moment.
+			return // The Topology does not exist at the moment.
 		}
-		for _, finding := range workload.Judge(slices.DeleteFunc(slices.Clone(g.pods), func(pod corev1.Pod) bool {
-			at, exists := moved[pod.Spec.NodeName]
-			return !exists || at.Add(late).After(w.Bound[pod.UID])
-		}), w.Nodes) {
+		for _, finding := range workload.Judge(pods, w.Nodes) {
 			if !finding.Preferred && (len(finding.Domains) > 1 || len(finding.Outside) > 0) {
-				broken["PodGroup "+name(g.group)] = finding.String()
+				broken[object.GetKind()+" "+name(object)] = finding.String()
 			}
 		}
 	}
-	return broken
-}
-
-// asks is what a gang's PodGroup asks for.
-func (g gang) asks(topologies placement.Topologies) (placement.Workload, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(g.group)
-	if err != nil {
-		return placement.Workload{}, err
+	for i := range w.Groups {
+		if content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&w.Groups[i]); err == nil {
+			group := &unstructured.Unstructured{Object: content}
+			group.SetGroupVersionKind(scheduling.SchemeGroupVersion.WithKind("PodGroup"))
+			judge(group)
+		}
 	}
-	group := &unstructured.Unstructured{Object: content}
-	group.SetGroupVersionKind(scheduling.SchemeGroupVersion.WithKind("PodGroup"))
-	workload, _, err := placement.Read(group, topologies)
-	return workload, err
+	for i := range w.Objects {
+		judge(&w.Objects[i])
+	}
+	return broken
 }
 
 func overcommitted(w *World) map[string]string {
@@ -211,7 +209,7 @@ func imagesIn(value any, images map[string]bool) {
 	}
 }
 
-// untrue compares what statuses say with the pods: gangs are placed, or infeasible with no pod bound; an object of a
+// untrue compares what statuses say with the pods: gangs are placed, or infeasible, or lack pods; an object of a
 // user is Ready if all its pods run, and not if none has a node.
 func untrue(w *World) map[string]string {
 	broken := map[string]string{}
@@ -219,6 +217,8 @@ func untrue(w *World) map[string]string {
 		said, wanted := g.says(), scheduling.ReasonInfeasible
 		if g.whole() {
 			wanted = scheduling.ReasonPlaced
+		} else if !g.reached(g.present) {
+			wanted = scheduling.ReasonIncomplete
 		}
 		if said.Reason != wanted || said.ObservedGeneration != g.group.Generation {
 			broken["PodGroup "+name(g.group)] = g.String()

@@ -26,7 +26,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func good() *endure.World {
 	w := &endure.World{
 		Topologies: placement.Topologies{"racks": {Keys: []string{"rack"}}},
-		Bound:      map[types.UID]time.Time{}, Moved: map[types.UID]time.Time{},
+		Bound:      map[types.UID]time.Time{}, Moved: map[string]time.Time{},
 		Groups: []scheduling.PodGroup{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "endure-a", Name: "gang", UID: "gang", Generation: 2, ResourceVersion: "1"},
 			Spec: scheduling.PodGroupSpec{MinMember: new(int32(2)), TopologyConstraint: &scheduling.TopologyConstraint{
@@ -46,7 +46,7 @@ func good() *endure.World {
 	for name, rack := range map[string]string{"node-0": "left", "node-1": "left", "node-2": "right"} {
 		node := live.FakeNode(name, map[string]string{"rack": rack}, 8)
 		node.UID = types.UID(name)
-		w.Nodes, w.Moved[node.UID] = append(w.Nodes, *node), start
+		w.Nodes, w.Moved[node.Name] = append(w.Nodes, *node), start
 	}
 	for _, name := range []string{"job-0", "job-1"} {
 		w.Pods = append(w.Pods, corev1.Pod{
@@ -168,6 +168,26 @@ func TestAWriteAtRestAndGrowthAreFound(t *testing.T) {
 	}
 	if grown := endure.Growth("program", idle, idle); len(grown) > 0 {
 		t.Errorf("it finds %v", grown)
+	}
+}
+
+func TestAGangThatWaitsForNothingIsFound(t *testing.T) {
+	const finds = `{"podGroups": [{"namespace": "endure-a", "name": "gang", "verdict": "Placed",
+		"assignments": {"job-0": "node-0", "job-1": "node-1"}}]}`
+	waits := good()
+	unbound(waits, 0, 1)
+	for _, test := range []struct {
+		world *endure.World
+		said  string
+		found int
+	}{
+		{good(), finds, 0}, {waits, finds, 1},
+		{good(), strings.Replace(finds, "Placed", "Infeasible", 1), 1},
+		{waits, `{"podGroups": [{"namespace": "endure-a", "name": "gang", "verdict": "Infeasible"}]}`, 0},
+	} {
+		if found, err := endure.Overlooked([]byte(test.said), test.world); err != nil || len(found) != test.found {
+			t.Errorf("%s: it finds %v, error %v", test.said, found, err)
+		}
 	}
 }
 

@@ -48,7 +48,7 @@ spec:
     extraPodSpec: {terminationGracePeriodSeconds: 0, mainContainer: {image: "image:1"}}
   - name: Worker
     componentType: worker
-    multinode: {nodeCount: {{n 2 5}}}
+    multinode: {nodeCount: {{n 2 9}}}
     replicas: {{n 1 3}}
     topologyConstraint: {packDomain: rack}
     resources: {limits: {gpu: "2"}}
@@ -63,7 +63,7 @@ metadata: {name: set-{{.}}}
 spec:
   replicas: {{n 1 3}}
   template:
-    topologyConstraint: {packDomain: block}
+    topologyConstraint: {topologyName: ` + editedName + `, packDomain: block}
     cliques:
     - {name: leader, spec: {roleName: leader, replicas: 1, podSpec: ` + fmt.Sprintf(podSpec, "Always") + `}}
     - name: worker
@@ -78,7 +78,7 @@ metadata:
   annotations: {kai.scheduler/topology: ` + topologyName + `,
     kai.scheduler/topology-required-placement: ` + rackLabel + `}
 spec:
-  parallelism: {{n 2 8}}
+  parallelism: {{n 2 16}}
   completions: 100
   podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: "True"}]}]}
   template: {spec: ` + fmt.Sprintf(podSpec, "Never") + `}

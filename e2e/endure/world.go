@@ -3,6 +3,7 @@ package endure
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -27,8 +28,11 @@ type World struct {
 	// Objects are those of the other kinds. Only a world at rest has them.
 	Objects    []unstructured.Unstructured
 	Topologies placement.Topologies
-	// Bound is when a pod was first seen on its node, and Moved when a node last came, or changed its labels.
-	Bound, Moved map[types.UID]time.Time
+	// Bound is when a pod was first seen on its node. Moved is when the labels of the nodes of a name last changed, and
+	// Labels what they are.
+	Bound  map[types.UID]time.Time
+	Moved  map[string]time.Time
+	Labels map[string]string
 }
 
 // made are the other kinds, those of users first.
@@ -48,7 +52,7 @@ var made = []schema.GroupVersionKind{
 // ours is the label of the campaign's namespaces and nodes.
 const ours = "endure.packtree.dev/campaign"
 
-// read lists the world once. The Bound and Moved of it are those of the last world, brought up to date.
+// read lists the world once, after the last one.
 func read(ctx context.Context, c *live.Cluster, last *World, all bool) (*World, error) {
 	w := &World{}
 	var pods corev1.PodList
@@ -80,21 +84,20 @@ func read(ctx context.Context, c *live.Cluster, last *World, all bool) (*World, 
 	return w, nil
 }
 
-// seen fills in Bound and Moved.
+// seen fills in what a world remembers of the last ones. Nodes that the first one has are old.
 func (w *World) seen(last *World, now time.Time) {
-	w.Bound, w.Moved = map[types.UID]time.Time{}, map[types.UID]time.Time{}
-	labels := map[types.UID]string{}
+	w.Bound, w.Moved, w.Labels = map[types.UID]time.Time{}, map[string]time.Time{}, map[string]string{}
 	if last != nil {
-		for i := range last.Nodes {
-			labels[last.Nodes[i].UID] = fmt.Sprint(last.Nodes[i].Labels)
-		}
+		maps.Copy(w.Moved, last.Moved)
+		maps.Copy(w.Labels, last.Labels)
 	}
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
-		w.Moved[node.UID] = now
-		if labels[node.UID] == fmt.Sprint(node.Labels) {
-			w.Moved[node.UID] = last.Moved[node.UID]
+		labels := fmt.Sprint(node.Labels)
+		if was, known := w.Labels[node.Name]; known && was != labels {
+			w.Moved[node.Name] = now
 		}
+		w.Labels[node.Name] = labels
 	}
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; pod.Spec.NodeName != "" {
@@ -130,8 +133,8 @@ func counts(pod *corev1.Pod) bool {
 type gang struct {
 	group *scheduling.PodGroup
 	pods  []corev1.Pod
-	// bound is how many pods of each leaf have a node.
-	bound map[string]int
+	// bound is how many pods of each leaf have a node, and present how many there are.
+	bound, present map[string]int
 }
 
 func (w *World) gangs() []gang {
@@ -144,8 +147,10 @@ func (w *World) gangs() []gang {
 	}
 	var gangs []gang
 	for i := range w.Groups {
-		g := gang{group: &w.Groups[i], pods: members[name(&w.Groups[i])], bound: map[string]int{}}
+		g := gang{group: &w.Groups[i], pods: members[name(&w.Groups[i])], bound: map[string]int{},
+			present: map[string]int{}}
 		for j := range g.pods {
+			g.present[g.pods[j].Labels[subGroupLabel]]++
 			if g.pods[j].Spec.NodeName != "" {
 				g.bound[g.pods[j].Labels[subGroupLabel]]++
 			}
@@ -158,17 +163,20 @@ func (w *World) gangs() []gang {
 // subGroupLabel is the label by which a pod names its leaf.
 const subGroupLabel = "kai.scheduler/subgroup-name"
 
-func (g gang) total() (sum int) {
-	for _, bound := range g.bound {
-		sum += bound
+func total(counts map[string]int) (sum int) {
+	for _, count := range counts {
+		sum += count
 	}
 	return sum
 }
 
-// whole reports whether each leaf has its minimum.
-func (g gang) whole() bool {
+// whole reports whether each leaf has its minimum of bound pods.
+func (g gang) whole() bool { return g.reached(g.bound) }
+
+// reached reports whether each leaf has its minimum.
+func (g gang) reached(counts map[string]int) bool {
 	if len(g.group.Spec.SubGroups) == 0 {
-		return g.group.Spec.MinMember == nil || g.total() >= int(*g.group.Spec.MinMember)
+		return g.group.Spec.MinMember == nil || total(counts) >= int(*g.group.Spec.MinMember)
 	}
 	parents := map[string]bool{}
 	for _, subGroup := range g.group.Spec.SubGroups {
@@ -177,7 +185,7 @@ func (g gang) whole() bool {
 		}
 	}
 	for _, subGroup := range g.group.Spec.SubGroups {
-		if subGroup.MinMember != nil && !parents[subGroup.Name] && g.bound[subGroup.Name] < int(*subGroup.MinMember) {
+		if subGroup.MinMember != nil && !parents[subGroup.Name] && counts[subGroup.Name] < int(*subGroup.MinMember) {
 			return false
 		}
 	}
