@@ -18,13 +18,12 @@ import (
 // block of ports.
 const otherPorts = 16
 
-// Double starts a second replica of a component, as a Deployment with two replicas has, and returns its name. It uses
-// other ports, which nothing calls. It is another program for Kill, Stop and Start.
-func (c *Cluster) Double(ctx context.Context, component string) (string, error) {
-	name := component + "-2"
+// Double starts a second replica of a component, as a Deployment with two replicas has. It uses other ports, which
+// nothing calls, and its name is that of another program for Kill, Stop and Start.
+func (c *Cluster) Double(ctx context.Context, component, name string) error {
 	original, about := c.plane.process(component)
 	if original == nil {
-		return "", fmt.Errorf("%s is not in this cluster", component)
+		return fmt.Errorf("%s is not in this cluster", component)
 	}
 	moved := c.movedPorts()
 	spec := processes.Spec{Program: original.Spec.Program, Env: original.Spec.Env}
@@ -32,16 +31,16 @@ func (c *Cluster) Double(ctx context.Context, component string) (string, error) 
 		if file, is := strings.CutPrefix(arg, "--config="); is {
 			content, err := os.ReadFile(file)
 			if err != nil {
-				return "", fmt.Errorf("reading the configuration of %s: %w", component, err)
+				return fmt.Errorf("reading the configuration of %s: %w", component, err)
 			}
 			arg += ".2"
 			if err := os.WriteFile(file+".2", []byte(moved.Replace(string(content))), 0o600); err != nil {
-				return "", err
+				return err
 			}
 		}
 		spec.Args = append(spec.Args, moved.Replace(arg))
 	}
-	return name, c.launch(ctx, name, func(last *processes.Process, _ statedir.Process) (run, error) {
+	return c.launch(ctx, name, func(last *processes.Process, _ statedir.Process) (run, error) {
 		if last != nil && c.PID(name) != 0 {
 			return run{}, errors.New(name + " runs already")
 		}

@@ -2,12 +2,15 @@ package endure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,37 +21,36 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// doing is an act: it begins, and returns what ends it, if anything does.
-type doing func(ctx context.Context, c *Campaign, random *rand.Rand) (undo func(context.Context) error, err error)
-
-// acts by name. An act of weight 10 is as frequent as ten of weight 1.
-var acts = map[string]struct {
-	weight int
-	do     doing
-}{
-	"workload comes":            {40, come},
-	"workload is scaled":        {12, edit(true)},
-	"workload is rolled out":    {8, edit(false)},
-	"workload ends":             {40, end},
-	"pod is deleted":            {8, deletePod},
-	"namespace is deleted":      {1, deleteNamespace},
-	"quota refuses":             {2, refuse},
-	"program is killed":         {8, killProgram},
-	"program is paused":         {4, pauseProgram},
-	"program is doubled":        {3, doubleProgram},
-	"etcd is killed":            {2, killControlPlane("etcd")},
-	"API server is killed":      {2, killControlPlane("kube-apiserver")},
-	"watches drop":              {8, dropWatches},
-	"Topology is deleted":       {2, deleteTopology},
-	"ClusterTopology is edited": {2, editTopology},
-	"node is cordoned":          {6, nodeChanges(cordon(true), cordon(false))},
-	"node dies":                 {6, nodeChanges(die, revive)},
-	"node changes its rack":     {6, nodeChanges(moveAway, moveBack)},
-	"node flaps":                {4, flap},
-	"node is deleted":           {6, deleteNode},
+// deed is what an act does to one target, at most one at a time, and how it is undone after a while. Both are repeated
+// until the API server has decided.
+type deed struct {
+	// counted is its line in the report.
+	counted, target string
+	do, undo        func(context.Context) error
 }
 
-type undo = func(context.Context) error
+// acts choose a deed. An act of weight 10 is as frequent as ten of weight 1.
+var acts = map[string]struct {
+	weight int
+	choose func(c *Campaign, random *rand.Rand) deed
+}{
+	"workload comes":            {40, (*Campaign).come},
+	"workload is scaled":        {12, (*Campaign).scale},
+	"workload is rolled out":    {8, (*Campaign).rollout},
+	"workload ends":             {40, (*Campaign).end},
+	"pod is deleted":            {8, (*Campaign).deletePod},
+	"namespace is deleted":      {1, (*Campaign).deleteNamespace},
+	"quota refuses":             {2, (*Campaign).refuse},
+	"program is killed":         {8, (*Campaign).kill},
+	"program is paused":         {4, (*Campaign).pause},
+	"program is doubled":        {3, (*Campaign).double},
+	"control plane is killed":   {4, (*Campaign).killControlPlane},
+	"watches drop":              {8, (*Campaign).dropWatches},
+	"Topology is deleted":       {2, (*Campaign).deleteTopology},
+	"ClusterTopology is edited": {2, (*Campaign).editTopology},
+	"node changes":              {24, (*Campaign).changeNode},
+	"node is deleted":           {6, (*Campaign).deleteNode},
+}
 
 func weights() map[string]int {
 	all := map[string]int{}
@@ -58,67 +60,64 @@ func weights() map[string]int {
 	return all
 }
 
-// patience is how long an act insists on a request.
+// patience is how long an act is tried.
 const patience = 5 * time.Minute
 
-// perform does an act, and undoes it after its time. What has begun is undone.
+// perform does an act, and undoes it after its time, however the campaign ends.
 func (c *Campaign) perform(ctx context.Context, act Act) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*patience)
 	defer cancel()
-	undo, err := acts[act.Name].do(ctx, c, rand.New(rand.NewPCG(act.Pick, 0)))
-	if err != nil || undo == nil {
-		return client.IgnoreNotFound(err)
+	chosen := acts[act.Name].choose(c, rand.New(rand.NewPCG(act.Pick, 0)))
+	if chosen.do == nil || !c.alone(chosen.target) {
+		return nil
 	}
-	time.Sleep(act.For)
-	return undo(ctx)
+	defer c.free(chosen.target)
+	c.count(chosen.counted)
+	c.say("%s: %s", chosen.counted, chosen.target)
+	err := insist(ctx, chosen.do)
+	if chosen.undo != nil {
+		time.Sleep(act.For)
+		err = errors.Join(err, insist(ctx, chosen.undo))
+	}
+	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
-// alone reserves a target for an act, and returns false if another act has it.
-func (c *Campaign) alone(target string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	was := c.busy[target]
-	c.busy[target] = true
-	return !was
+func one[T any](of []T, random *rand.Rand) T { return of[random.IntN(len(of))] }
+
+func (c *Campaign) creates(object client.Object) func(context.Context) error {
+	return func(ctx context.Context) error { return c.Create(ctx, object.DeepCopyObject().(client.Object)) }
 }
 
-func (c *Campaign) free(target string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.busy, target)
+func (c *Campaign) deletes(object client.Object) func(context.Context) error {
+	return func(ctx context.Context) error { return c.Delete(ctx, object.DeepCopyObject().(client.Object)) }
 }
 
-func (c *Campaign) did(what, format string, arguments ...any) {
-	c.count(what)
-	c.say(what+": "+format, arguments...)
-}
-
-func come(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
+func (c *Campaign) come(random *rand.Rand) deed {
 	c.mu.Lock()
 	c.number++
 	number := c.number
 	c.mu.Unlock()
-	w, err := kinds[random.IntN(len(kinds))].write(number, namespaces[random.IntN(len(namespaces))], random)
-	if err != nil {
-		return nil, err
-	}
-	for _, object := range w.objects {
-		err := insist(ctx, func() error { return c.Create(ctx, object.DeepCopy()) })
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, fmt.Errorf("creating %s: %w", object.GetName(), err)
+	w, err := one(kinds, random).write(number, one(namespaces, random), random)
+	return deed{"workloads made", fmt.Sprintf("number %d", number), func(ctx context.Context) error {
+		for i := 0; err == nil && i < len(w.objects); i++ {
+			if err := c.Create(ctx, w.objects[i].DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+				return fmt.Errorf("creating %s: %w", name(w.objects[i]), err)
+			}
 		}
-	}
-	c.mu.Lock()
-	c.workloads = append(c.workloads, w)
-	c.mu.Unlock()
-	c.did("workloads made", "%s %s", w.objects[0].GetNamespace(), w.objects[0].GetName())
-	return nil, nil
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.workloads = append(c.workloads, w)
+		return err
+	}, nil}
 }
 
 // crowd is how many workloads there are at least, after the first ones: more than have room.
 const crowd = 20
 
-// take chooses a workload that has come, and forgets it if it is to end; nil if there is none.
+// take chooses a workload that has come, and forgets it if it ends; nil if there is none.
 func (c *Campaign) take(random *rand.Rand, ends bool) *workload {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,202 +132,225 @@ func (c *Campaign) take(random *rand.Rand, ends bool) *workload {
 	return w
 }
 
-// edit scales a workload, or rolls it out.
-func edit(scale bool) doing {
-	return func(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-		w := c.take(random, false)
-		if w == nil || !scale && w.rollout == "" {
-			return nil, nil
-		}
-		path, what, value := w.scale, "workloads scaled", strconv.Itoa(1+random.IntN(5))
-		if !scale {
-			path, what, value = w.rollout, "workloads rolled out", fmt.Sprintf("%q", fmt.Sprintf("image:%d", random.IntN(1000)))
-		}
-		c.did(what, "%s %s to %s", w.objects[0].GetNamespace(), w.objects[0].GetName(), value)
-		return nil, insist(ctx, func() error { return w.edit(ctx, c.Client, path, value) })
+func (c *Campaign) scale(random *rand.Rand) deed {
+	w := c.take(random, false)
+	if w == nil {
+		return deed{}
 	}
+	replicas := strconv.Itoa(1 + random.IntN(5))
+	return deed{"workloads scaled", name(w.objects[0]) + " to " + replicas,
+		func(ctx context.Context) error { return w.edit(ctx, c.Client, w.scale, replicas) }, nil}
 }
 
-func end(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
+func (c *Campaign) rollout(random *rand.Rand) deed {
+	w := c.take(random, false)
+	if w == nil || w.rollout == "" {
+		return deed{}
+	}
+	image := fmt.Sprintf(`"image:%d"`, random.IntN(1000))
+	return deed{"workloads rolled out", name(w.objects[0]) + " to " + image,
+		func(ctx context.Context) error { return w.edit(ctx, c.Client, w.rollout, image) }, nil}
+}
+
+func (c *Campaign) end(random *rand.Rand) deed {
 	w := c.take(random, true)
 	if w == nil {
-		return nil, nil
+		return deed{}
 	}
-	c.did("workloads ended", "%s %s", w.objects[0].GetNamespace(), w.objects[0].GetName())
-	return nil, insist(ctx, func() error { return c.Remove(ctx, w.objects...) })
+	return deed{"workloads ended", name(w.objects[0]),
+		func(ctx context.Context) error { return c.Remove(ctx, w.objects...) }, nil}
 }
 
 // deletePod deletes a pod that its owner replaces at once, which a Job does not.
-func deletePod(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	var pods corev1.PodList
-	err := insist(ctx, func() error { return c.List(ctx, &pods, client.MatchingLabelsSelector{Selector: notOfJobs}) })
-	if err != nil || len(pods.Items) == 0 {
-		return nil, err
-	}
-	pod := &pods.Items[random.IntN(len(pods.Items))]
-	c.did("pods deleted", "%s", name(pod))
-	return nil, insist(ctx, func() error { return c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}) })
-}
-
-func deleteNamespace(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	namespace := namespaces[random.IntN(len(namespaces))]
-	if !c.alone(namespace) {
-		return nil, nil
-	}
-	c.did("namespaces deleted", "%s", namespace)
-	deleted := func() *corev1.Namespace { return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}} }
-	return func(ctx context.Context) error {
-		defer c.free(namespace)
-		// The name is taken until the old namespace is gone.
-		return insist(ctx, func() error {
-			if err := c.Create(ctx, deleted()); err != nil {
-				return fmt.Errorf("the old namespace: %v", err)
-			}
+func (c *Campaign) deletePod(random *rand.Rand) deed {
+	chance := random.Int()
+	return deed{"pods deleted", fmt.Sprintf("pod %d", chance), func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := c.List(ctx, &pods); err != nil || len(pods.Items) == 0 {
+			return err
+		}
+		pod := &pods.Items[chance%len(pods.Items)]
+		if _, of := pod.Labels[batchv1.JobNameLabel]; of {
 			return nil
-		})
-	}, insist(ctx, func() error { return c.Delete(ctx, deleted()) })
+		}
+		return c.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+	}, nil}
 }
 
-func refuse(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	namespace := namespaces[random.IntN(len(namespaces))]
-	if !c.alone("quota " + namespace) {
-		return nil, nil
-	}
-	c.did("quotas", "%s", namespace)
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "tight", Namespace: namespace},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("8")}}}
-	return func(ctx context.Context) error {
-		defer c.free("quota " + namespace)
-		return client.IgnoreNotFound(insist(ctx, func() error { return c.Delete(ctx, quota.DeepCopy()) }))
-	}, insist(ctx, func() error { return c.Create(ctx, quota.DeepCopy()) })
+func (c *Campaign) deleteNamespace(random *rand.Rand) deed {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one(namespaces, random)}}
+	return deed{"namespaces deleted", namespace.Name, c.deletes(namespace), func(ctx context.Context) error {
+		_ = c.creates(namespace)(ctx)
+		read := &corev1.Namespace{}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(namespace), read); err != nil || read.DeletionTimestamp != nil {
+			return fmt.Errorf("namespace %s has not come back", namespace.Name) // No answer: it is tried again.
+		}
+		return nil
+	}}
 }
 
-func dropWatches(_ context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	program := devcluster.Components[random.IntN(len(devcluster.Components))]
-	c.did("watches dropped", "%s", program)
-	c.proxies[program].DropWatches()
-	return nil, nil
+func (c *Campaign) refuse(random *rand.Rand) deed {
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "tight", Namespace: one(namespaces, random)}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("8")}
+	return deed{"quotas", "quota of " + quota.Namespace, c.creates(quota), c.deletes(quota)}
+}
+
+func (c *Campaign) dropWatches(random *rand.Rand) deed {
+	program := one(devcluster.Components, random)
+	return deed{"watches dropped", "watches of " + program,
+		func(context.Context) error { c.proxies[program].DropWatches(); return nil }, nil}
 }
 
 // deleteTopology deletes the Topology, which comes back: its levels cannot be changed in place.
-func deleteTopology(ctx context.Context, c *Campaign, _ *rand.Rand) (undo, error) {
-	if !c.alone(topologyName) {
-		return nil, nil
-	}
-	c.did("Topologies deleted", topologyName)
-	return func(ctx context.Context) error {
-		defer c.free(topologyName)
-		return insist(ctx, func() error { return c.Create(ctx, topology()) })
-	}, insist(ctx, func() error { return c.Delete(ctx, topology()) })
+func (c *Campaign) deleteTopology(*rand.Rand) deed {
+	return deed{"Topologies deleted", topologyName, c.deletes(topology()), c.creates(topology())}
 }
 
-// editedName is a ClusterTopology of these levels, which for a while has none below the rack.
-const editedName = "edited"
-
-var levels = []grove.TopologyLevel{{Domain: "block", Key: blockLabel}, {Domain: "rack", Key: rackLabel},
-	{Domain: "host", Key: corev1.LabelHostname}}
-
-func editTopology(ctx context.Context, c *Campaign, _ *rand.Rand) (undo, error) {
-	if !c.alone(editedName) {
-		return nil, nil
-	}
-	c.did("ClusterTopologies edited", editedName)
+func (c *Campaign) editTopology(*rand.Rand) deed {
 	has := func(levels []grove.TopologyLevel) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return insist(ctx, func() error {
-				edited := &grove.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: editedName}}
-				before := client.MergeFrom(edited.DeepCopy())
-				edited.Spec.Levels = levels
-				return c.Patch(ctx, edited, before)
-			})
+			edited := clusterTopology(nil)
+			before := client.MergeFrom(edited.DeepCopy())
+			edited.Spec.Levels = levels
+			return c.Patch(ctx, edited, before)
 		}
 	}
-	return func(ctx context.Context) error {
-		defer c.free(editedName)
-		return has(levels)(ctx)
-	}, has(levels[:2])(ctx)
+	return deed{"ClusterTopologies edited", editedName, has(levels[:2]), has(levels)}
 }
 
-func killProgram(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	program := devcluster.Components[random.IntN(len(devcluster.Components))]
-	if !c.alone(program) {
-		return nil, nil
-	}
-	c.did("programs killed", "%s", program)
-	return func(ctx context.Context) error {
-		defer c.free(program)
-		return c.run(ctx, program)
-	}, c.Machine.Kill(program)
+func (c *Campaign) kill(random *rand.Rand) deed {
+	program := one(devcluster.Components, random)
+	return deed{"programs killed", program, func(context.Context) error { return c.Machine.Kill(program) },
+		func(ctx context.Context) error { return c.run(ctx, program) }}
 }
 
-// pauseProgram stops a program for a while, often longer than its lease.
-func pauseProgram(_ context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	program := devcluster.Components[random.IntN(len(devcluster.Components))]
-	pid := c.Machine.PID(program)
-	if pid == 0 || !c.alone(program) {
-		return nil, nil
-	}
-	c.did("programs paused", "%s", program)
-	return func(context.Context) error {
-		defer c.free(program)
+// pause stops a program for a while, often longer than its lease.
+func (c *Campaign) pause(random *rand.Rand) deed {
+	program := one(devcluster.Components, random)
+	pid := 0
+	return deed{"programs paused", program, func(context.Context) error {
+		if pid = c.Machine.PID(program); pid == 0 {
+			return nil
+		}
+		return syscall.Kill(pid, syscall.SIGSTOP)
+	}, func(context.Context) error {
+		if pid == 0 || c.Machine.PID(program) != pid {
+			return nil
+		}
 		return syscall.Kill(pid, syscall.SIGCONT)
-	}, syscall.Kill(pid, syscall.SIGSTOP)
+	}}
 }
 
-func doubleProgram(ctx context.Context, c *Campaign, random *rand.Rand) (undo, error) {
-	program := devcluster.Components[random.IntN(len(devcluster.Components))]
-	if !c.alone("second " + program) {
-		return nil, nil
-	}
-	c.machine.Lock()
-	second, err := c.Machine.Double(ctx, program)
-	c.machine.Unlock()
-	if err != nil {
-		c.free("second " + program)
-		return nil, err
-	}
-	c.did("programs doubled", "%s", program)
-	return func(context.Context) error {
-		defer c.free("second " + program)
-		return c.Machine.Kill(second)
-	}, nil
+func (c *Campaign) double(random *rand.Rand) deed {
+	program := one(devcluster.Components, random)
+	return deed{"programs doubled", program + "-2", func(ctx context.Context) error {
+		c.machine.Lock()
+		defer c.machine.Unlock()
+		return c.Machine.Double(ctx, program, program+"-2")
+	}, func(context.Context) error {
+		_ = c.Machine.Kill(program + "-2") // It may not have started.
+		return nil
+	}}
 }
 
 // killControlPlane holds the machine until the killed program works again, since no other program starts without it.
-func killControlPlane(program string) doing {
-	return func(ctx context.Context, c *Campaign, _ *rand.Rand) (undo, error) {
+func (c *Campaign) killControlPlane(random *rand.Rand) deed {
+	program := one([]string{"etcd", "kube-apiserver"}, random)
+	return deed{"control plane killed", program, func(ctx context.Context) error {
 		c.machine.Lock()
 		defer c.machine.Unlock()
-		c.did("control plane killed", "%s", program)
 		if err := c.Machine.Kill(program); err != nil {
-			return nil, err
+			return err
 		}
 		<-c.Machine.Ended(program)
-		return nil, c.Machine.Start(ctx, program)
-	}
+		return c.Machine.Start(ctx, program)
+	}, nil}
 }
 
 // run starts a program unless it runs.
 func (c *Campaign) run(ctx context.Context, program string) error {
 	c.machine.Lock()
 	defer c.machine.Unlock()
-	return insist(ctx, func() error {
-		if c.Machine.PID(program) != 0 {
-			return nil
-		}
-		return c.Machine.Start(ctx, program)
-	})
+	if c.Machine.PID(program) != 0 {
+		return nil
+	}
+	return c.Machine.Start(ctx, program)
 }
 
-// repair has every program run, in case one has ended by itself.
-func (c *Campaign) repair(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	plane := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kwok"}
-	for _, program := range append(plane, devcluster.Components...) {
-		if err := c.run(ctx, program); err != nil {
-			return err
+// dead is the taint of a node that has died: its pods are evicted, as after the five minutes of a real node.
+var dead = []corev1.Taint{{Key: "endure.packtree.dev/dead", Effect: corev1.TaintEffectNoExecute}}
+
+// changeNode has a node cordoned, dead, dead for a moment, or in a rack of its own.
+func (c *Campaign) changeNode(random *rand.Rand) deed {
+	original := node(random.IntN(racks * nodesPerRack))
+	has := func(change func(*corev1.Node)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			read := &corev1.Node{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(original), read); err != nil {
+				return err
+			}
+			before := client.MergeFrom(read.DeepCopy())
+			change(read)
+			return c.Patch(ctx, read, before)
 		}
 	}
-	return nil
+	back := has(func(n *corev1.Node) { n.Spec.Unschedulable, n.Spec.Taints, n.Labels = false, nil, original.Labels })
+	made := deed{"node faults", original.Name, nil, back}
+	switch random.IntN(4) {
+	case 0:
+		made.do = has(func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	case 1:
+		made.do = has(func(n *corev1.Node) { n.Labels[rackLabel] = "rack-of-" + n.Name })
+	case 2:
+		made.do = has(func(n *corev1.Node) { n.Spec.Taints = dead })
+	default:
+		made.do = func(ctx context.Context) error {
+			err := has(func(n *corev1.Node) { n.Spec.Taints = dead })(ctx)
+			time.Sleep(time.Second)
+			return errors.Join(err, back(ctx))
+		}
+	}
+	return made
 }
+
+// deleteNode deletes a node, which comes back under its name, whether or not its pods are gone.
+func (c *Campaign) deleteNode(random *rand.Rand) deed {
+	original := node(random.IntN(racks * nodesPerRack))
+	return deed{"node faults", original.Name, c.deletes(original), c.creates(original)}
+}
+
+// alone reserves a target for a deed, and returns false if another one has it.
+func (c *Campaign) alone(target string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.busy[target]
+	c.busy[target] = true
+	return !was
+}
+
+func (c *Campaign) free(target string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.busy, target)
+}
+
+// insist repeats a request until the API server has decided about it: it may be away, or a webhook.
+func insist(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := send(ctx)
+		if err == nil || slices.Contains(decided, apierrors.ReasonForError(err)) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// decided are the reasons of refusals.
+var decided = []metav1.StatusReason{metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
+	metav1.StatusReasonConflict, metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/go-logr/logr"
@@ -135,8 +134,7 @@ func (c *Campaign) prepare(ctx context.Context) error {
 	if err := c.Create(ctx, topology()); err != nil {
 		return err
 	}
-	if err := c.Create(ctx, &grove.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: editedName},
-		Spec: grove.ClusterTopologySpec{Levels: levels}}); err != nil {
+	if err := c.Create(ctx, clusterTopology(levels)); err != nil {
 		return err
 	}
 	for i, program := range devcluster.Components {
@@ -156,6 +154,17 @@ func (c *Campaign) prepare(ctx context.Context) error {
 func topology() *kai.Topology {
 	levels := []kai.TopologyLevel{{NodeLabel: blockLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}}
 	return &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: topologyName}, Spec: kai.TopologySpec{Levels: levels}}
+}
+
+// editedName is a ClusterTopology of these levels, which for a while has none below the rack.
+const editedName = "edited"
+
+var levels = []grove.TopologyLevel{{Domain: "block", Key: blockLabel}, {Domain: "rack", Key: rackLabel},
+	{Domain: "host", Key: corev1.LabelHostname}}
+
+func clusterTopology(levels []grove.TopologyLevel) *grove.ClusterTopology {
+	return &grove.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: editedName},
+		Spec: grove.ClusterTopologySpec{Levels: levels}}
 }
 
 func node(i int) *corev1.Node {
@@ -246,8 +255,12 @@ const (
 
 // rest waits until no rule is broken and nothing is written any more. What does not come to rest is a violation.
 func (c *Campaign) rest(ctx context.Context, what string) error {
-	if err := c.repair(ctx); err != nil {
-		return err
+	// A program may have ended by itself.
+	plane := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kwok"}
+	for _, program := range append(plane, devcluster.Components...) {
+		if err := insist(ctx, func(ctx context.Context) error { return c.run(ctx, program) }); err != nil {
+			return err
+		}
 	}
 	c.say("%s: all is calm", what)
 	waiting, cancel := context.WithTimeout(ctx, c.Patience)
@@ -313,24 +326,4 @@ func (c *Campaign) say(format string, arguments ...any) {
 	defer c.mu.Unlock()
 	c.log = append(c.log, line)
 	fmt.Fprintln(c.Progress, line)
-}
-
-// insist repeats a request until the API server has decided about it: it may be away, or a webhook.
-func insist(ctx context.Context, send func() error) error {
-	for {
-		err := send()
-		switch apierrors.ReasonForError(err) {
-		case metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict,
-			metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest:
-			return err
-		}
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Second):
-		}
-	}
 }
