@@ -133,7 +133,7 @@ func counts(pod *corev1.Pod) bool {
 type gang struct {
 	group *scheduling.PodGroup
 	pods  []corev1.Pod
-	// bound is how many pods of each leaf have a node, and present how many there are.
+	// bound is how many pods of each leaf have a node, and present how many have no gate.
 	bound, present map[string]int
 }
 
@@ -150,7 +150,9 @@ func (w *World) gangs() []gang {
 		g := gang{group: &w.Groups[i], pods: members[name(&w.Groups[i])], bound: map[string]int{},
 			present: map[string]int{}}
 		for j := range g.pods {
-			g.present[g.pods[j].Labels[subGroupLabel]]++
+			if len(g.pods[j].Spec.SchedulingGates) == 0 {
+				g.present[g.pods[j].Labels[subGroupLabel]]++
+			}
 			if g.pods[j].Spec.NodeName != "" {
 				g.bound[g.pods[j].Labels[subGroupLabel]]++
 			}
