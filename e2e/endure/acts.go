@@ -21,18 +21,18 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// deed is what an act does to one target, at most one at a time, and how it is undone after a while. Both are repeated
-// until the API server has decided.
-type deed struct {
+// action is what an act does to one target, at most one at a time, and how it is undone. Both are repeated until the API
+// server has decided.
+type action struct {
 	// counted is its line in the report.
 	counted, target string
 	do, undo        func(context.Context) error
 }
 
-// acts choose a deed. An act of weight 10 is as frequent as ten of weight 1.
+// acts choose a action. An act of weight 10 is as frequent as ten of weight 1.
 var acts = map[string]struct {
 	weight int
-	choose func(c *Campaign, random *rand.Rand) deed
+	choose func(c *Campaign, random *rand.Rand) action
 }{
 	"workload comes":            {40, (*Campaign).come},
 	"workload is scaled":        {12, (*Campaign).scale},
@@ -48,7 +48,10 @@ var acts = map[string]struct {
 	"watches drop":              {8, (*Campaign).dropWatches},
 	"Topology is deleted":       {2, (*Campaign).deleteTopology},
 	"ClusterTopology is edited": {2, (*Campaign).editTopology},
-	"node changes":              {24, (*Campaign).changeNode},
+	"node is cordoned":          {6, changeNode(cordon, 0)},
+	"node dies":                 {6, changeNode(die, 0)},
+	"node flaps":                {6, changeNode(die, 2)},
+	"node changes its rack":     {6, changeNode(moveAway, 0)},
 	"node is deleted":           {6, (*Campaign).deleteNode},
 }
 
@@ -73,7 +76,7 @@ func (c *Campaign) perform(ctx context.Context, act Act) error {
 	}
 	defer c.free(chosen.target)
 	c.count(chosen.counted)
-	c.say("%s: %s", chosen.counted, chosen.target)
+	c.say("%s: %s", act.Name, chosen.target)
 	err := insist(ctx, chosen.do)
 	if chosen.undo != nil {
 		time.Sleep(act.For)
@@ -95,13 +98,13 @@ func (c *Campaign) deletes(object client.Object) func(context.Context) error {
 	return func(ctx context.Context) error { return c.Delete(ctx, object.DeepCopyObject().(client.Object)) }
 }
 
-func (c *Campaign) come(random *rand.Rand) deed {
+func (c *Campaign) come(random *rand.Rand) action {
 	c.mu.Lock()
 	c.number++
 	number := c.number
 	c.mu.Unlock()
 	w, err := one(kinds, random).write(number, one(namespaces, random), random)
-	return deed{"workloads made", fmt.Sprintf("number %d", number), func(ctx context.Context) error {
+	return action{"workloads made", fmt.Sprintf("number %d", number), func(ctx context.Context) error {
 		for i := 0; err == nil && i < len(w.objects); i++ {
 			if err := c.Create(ctx, w.objects[i].DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
 				return fmt.Errorf("creating %s: %w", name(w.objects[i]), err)
@@ -132,39 +135,39 @@ func (c *Campaign) take(random *rand.Rand, ends bool) *workload {
 	return w
 }
 
-func (c *Campaign) scale(random *rand.Rand) deed {
+func (c *Campaign) scale(random *rand.Rand) action {
 	w := c.take(random, false)
 	if w == nil {
-		return deed{}
+		return action{}
 	}
 	replicas := strconv.Itoa(1 + random.IntN(5))
-	return deed{"workloads scaled", name(w.objects[0]) + " to " + replicas,
+	return action{"workloads scaled", name(w.objects[0]) + " to " + replicas,
 		func(ctx context.Context) error { return w.edit(ctx, c.Client, w.scale, replicas) }, nil}
 }
 
-func (c *Campaign) rollout(random *rand.Rand) deed {
+func (c *Campaign) rollout(random *rand.Rand) action {
 	w := c.take(random, false)
 	if w == nil || w.rollout == "" {
-		return deed{}
+		return action{}
 	}
 	image := fmt.Sprintf(`"image:%d"`, random.IntN(1000))
-	return deed{"workloads rolled out", name(w.objects[0]) + " to " + image,
+	return action{"workloads rolled out", name(w.objects[0]) + " to " + image,
 		func(ctx context.Context) error { return w.edit(ctx, c.Client, w.rollout, image) }, nil}
 }
 
-func (c *Campaign) end(random *rand.Rand) deed {
+func (c *Campaign) end(random *rand.Rand) action {
 	w := c.take(random, true)
 	if w == nil {
-		return deed{}
+		return action{}
 	}
-	return deed{"workloads ended", name(w.objects[0]),
+	return action{"workloads ended", name(w.objects[0]),
 		func(ctx context.Context) error { return c.Remove(ctx, w.objects...) }, nil}
 }
 
 // deletePod deletes a pod that its owner replaces at once, which a Job does not.
-func (c *Campaign) deletePod(random *rand.Rand) deed {
+func (c *Campaign) deletePod(random *rand.Rand) action {
 	chance := random.Int()
-	return deed{"pods deleted", fmt.Sprintf("pod %d", chance), func(ctx context.Context) error {
+	return action{"pods deleted", fmt.Sprintf("pod %d", chance), func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := c.List(ctx, &pods); err != nil || len(pods.Items) == 0 {
 			return err
@@ -177,9 +180,9 @@ func (c *Campaign) deletePod(random *rand.Rand) deed {
 	}, nil}
 }
 
-func (c *Campaign) deleteNamespace(random *rand.Rand) deed {
+func (c *Campaign) deleteNamespace(random *rand.Rand) action {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one(namespaces, random)}}
-	return deed{"namespaces deleted", namespace.Name, c.deletes(namespace), func(ctx context.Context) error {
+	return action{"namespaces deleted", namespace.Name, c.deletes(namespace), func(ctx context.Context) error {
 		_ = c.creates(namespace)(ctx)
 		read := &corev1.Namespace{}
 		if err := c.Get(ctx, client.ObjectKeyFromObject(namespace), read); err != nil || read.DeletionTimestamp != nil {
@@ -189,24 +192,24 @@ func (c *Campaign) deleteNamespace(random *rand.Rand) deed {
 	}}
 }
 
-func (c *Campaign) refuse(random *rand.Rand) deed {
+func (c *Campaign) refuse(random *rand.Rand) action {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "tight", Namespace: one(namespaces, random)}}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("8")}
-	return deed{"quotas", "quota of " + quota.Namespace, c.creates(quota), c.deletes(quota)}
+	return action{"quotas", "quota of " + quota.Namespace, c.creates(quota), c.deletes(quota)}
 }
 
-func (c *Campaign) dropWatches(random *rand.Rand) deed {
+func (c *Campaign) dropWatches(random *rand.Rand) action {
 	program := one(devcluster.Components, random)
-	return deed{"watches dropped", "watches of " + program,
+	return action{"watches dropped", "watches of " + program,
 		func(context.Context) error { c.proxies[program].DropWatches(); return nil }, nil}
 }
 
 // deleteTopology deletes the Topology, which comes back: its levels cannot be changed in place.
-func (c *Campaign) deleteTopology(*rand.Rand) deed {
-	return deed{"Topologies deleted", topologyName, c.deletes(topology()), c.creates(topology())}
+func (c *Campaign) deleteTopology(*rand.Rand) action {
+	return action{"Topologies deleted", topologyName, c.deletes(topology()), c.creates(topology())}
 }
 
-func (c *Campaign) editTopology(*rand.Rand) deed {
+func (c *Campaign) editTopology(*rand.Rand) action {
 	has := func(levels []grove.TopologyLevel) func(context.Context) error {
 		return func(ctx context.Context) error {
 			edited := clusterTopology(nil)
@@ -215,20 +218,20 @@ func (c *Campaign) editTopology(*rand.Rand) deed {
 			return c.Patch(ctx, edited, before)
 		}
 	}
-	return deed{"ClusterTopologies edited", editedName, has(levels[:2]), has(levels)}
+	return action{"ClusterTopologies edited", editedName, has(levels[:2]), has(levels)}
 }
 
-func (c *Campaign) kill(random *rand.Rand) deed {
+func (c *Campaign) kill(random *rand.Rand) action {
 	program := one(devcluster.Components, random)
-	return deed{"programs killed", program, func(context.Context) error { return c.Machine.Kill(program) },
+	return action{"programs killed", program, func(context.Context) error { return c.Machine.Kill(program) },
 		func(ctx context.Context) error { return c.run(ctx, program) }}
 }
 
 // pause stops a program for a while, often longer than its lease.
-func (c *Campaign) pause(random *rand.Rand) deed {
+func (c *Campaign) pause(random *rand.Rand) action {
 	program := one(devcluster.Components, random)
 	pid := 0
-	return deed{"programs paused", program, func(context.Context) error {
+	return action{"programs paused", program, func(context.Context) error {
 		if pid = c.Machine.PID(program); pid == 0 {
 			return nil
 		}
@@ -241,9 +244,9 @@ func (c *Campaign) pause(random *rand.Rand) deed {
 	}}
 }
 
-func (c *Campaign) double(random *rand.Rand) deed {
+func (c *Campaign) double(random *rand.Rand) action {
 	program := one(devcluster.Components, random)
-	return deed{"programs doubled", program + "-2", func(ctx context.Context) error {
+	return action{"programs doubled", program + "-2", func(ctx context.Context) error {
 		c.machine.Lock()
 		defer c.machine.Unlock()
 		return c.Machine.Double(ctx, program, program+"-2")
@@ -254,9 +257,9 @@ func (c *Campaign) double(random *rand.Rand) deed {
 }
 
 // killControlPlane holds the machine until the killed program works again, since no other program starts without it.
-func (c *Campaign) killControlPlane(random *rand.Rand) deed {
+func (c *Campaign) killControlPlane(random *rand.Rand) action {
 	program := one([]string{"etcd", "kube-apiserver"}, random)
-	return deed{"control plane killed", program, func(ctx context.Context) error {
+	return action{"control plane killed", program, func(ctx context.Context) error {
 		c.machine.Lock()
 		defer c.machine.Unlock()
 		if err := c.Machine.Kill(program); err != nil {
@@ -280,11 +283,15 @@ func (c *Campaign) run(ctx context.Context, program string) error {
 // dead is the taint of a node that has died: its pods are evicted, as after the five minutes of a real node.
 var dead = []corev1.Taint{{Key: "endure.packtree.dev/dead", Effect: corev1.TaintEffectNoExecute}}
 
-// changeNode has a node cordoned, dead, dead for a moment, or in a rack of its own.
-func (c *Campaign) changeNode(random *rand.Rand) deed {
-	original := node(random.IntN(racks * nodesPerRack))
-	has := func(change func(*corev1.Node)) func(context.Context) error {
-		return func(ctx context.Context) error {
+func cordon(n *corev1.Node)   { n.Spec.Unschedulable = true }
+func die(n *corev1.Node)      { n.Spec.Taints = dead }
+func moveAway(n *corev1.Node) { n.Labels[rackLabel] = "rack-of-" + n.Name }
+
+// changeNode changes a node for a while, or some times for a moment.
+func changeNode(change func(*corev1.Node), flaps int) func(*Campaign, *rand.Rand) action {
+	return func(c *Campaign, random *rand.Rand) action {
+		original := node(random.IntN(racks * nodesPerRack))
+		has := func(ctx context.Context, change func(*corev1.Node)) error {
 			read := &corev1.Node{}
 			if err := c.Get(ctx, client.ObjectKeyFromObject(original), read); err != nil {
 				return err
@@ -293,33 +300,29 @@ func (c *Campaign) changeNode(random *rand.Rand) deed {
 			change(read)
 			return c.Patch(ctx, read, before)
 		}
-	}
-	back := has(func(n *corev1.Node) { n.Spec.Unschedulable, n.Spec.Taints, n.Labels = false, nil, original.Labels })
-	made := deed{"node faults", original.Name, nil, back}
-	switch random.IntN(4) {
-	case 0:
-		made.do = has(func(n *corev1.Node) { n.Spec.Unschedulable = true })
-	case 1:
-		made.do = has(func(n *corev1.Node) { n.Labels[rackLabel] = "rack-of-" + n.Name })
-	case 2:
-		made.do = has(func(n *corev1.Node) { n.Spec.Taints = dead })
-	default:
-		made.do = func(ctx context.Context) error {
-			err := has(func(n *corev1.Node) { n.Spec.Taints = dead })(ctx)
-			time.Sleep(time.Second)
-			return errors.Join(err, back(ctx))
+		back := func(ctx context.Context) error {
+			return has(ctx, func(n *corev1.Node) {
+				n.Spec.Unschedulable, n.Spec.Taints, n.Labels = false, nil, original.Labels
+			})
 		}
+		return action{"node faults", original.Name, func(ctx context.Context) (err error) {
+			for range flaps {
+				err = errors.Join(err, has(ctx, change))
+				time.Sleep(time.Second)
+				err = errors.Join(err, back(ctx))
+			}
+			return errors.Join(err, has(ctx, change))
+		}, back}
 	}
-	return made
 }
 
 // deleteNode deletes a node, which comes back under its name, whether or not its pods are gone.
-func (c *Campaign) deleteNode(random *rand.Rand) deed {
+func (c *Campaign) deleteNode(random *rand.Rand) action {
 	original := node(random.IntN(racks * nodesPerRack))
-	return deed{"node faults", original.Name, c.deletes(original), c.creates(original)}
+	return action{"node faults", original.Name, c.deletes(original), c.creates(original)}
 }
 
-// alone reserves a target for a deed, and returns false if another one has it.
+// alone reserves a target for a action, and returns false if another one has it.
 func (c *Campaign) alone(target string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
