@@ -69,10 +69,13 @@ func (f *Forest) Roots() (roots []Ref) {
 	return sorted(slices.Values(roots))
 }
 
-// Groups returns a group and all that are below it.
+// Groups returns a group without a parent and all that are below it; nothing of groups that are above each other.
 func (f *Forest) Groups(root Ref) (groups []*Group) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	if group := f.groups[root]; group == nil || group.Spec.Parent != "" {
+		return nil
+	}
 	next := []Ref{root}
 	for i := 0; i < len(next); i++ {
 		if group := f.groups[next[i]]; group != nil {

@@ -268,3 +268,18 @@ func TestAGroupIsReplacedAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestGroupsAboveEachOtherAreNoGang(t *testing.T) {
+	forest := &nativegroups.Forest{}
+	for _, one := range []*nativegroups.Group{
+		group(t, "CompositePodGroup", "v1alpha3", `metadata: {name: a}, spec: {parentCompositePodGroupName: b}`),
+		group(t, "CompositePodGroup", "v1alpha3", `metadata: {name: b}, spec: {parentCompositePodGroupName: a}`),
+		group(t, "PodGroup", "v1beta1", `metadata: {name: c}, spec: {parentCompositePodGroupName: a}`),
+	} {
+		forest.Set(one)
+		root := forest.Root(one.Ref())
+		if gang, groups := forest.Gang(root, topologies), forest.Groups(root); gang != nil || len(groups) > 0 {
+			t.Errorf("%v is a gang %v of %d groups", root, gang, len(groups))
+		}
+	}
+}

@@ -167,6 +167,12 @@ func (r *reader) whole(job *Job, written *line) error {
 	if len(findings) > 0 {
 		return wrong(strings.TrimSuffix(findings[0].Source+"."+findings[0].Path, "."), "%s", findings[0].Reason)
 	}
+	switch {
+	case len(read.PodGroups) != 1:
+		return wrong("podGroup.apiVersion", "must be %s, not %q", scheduling.GroupVersion, podGroup.Object.GetAPIVersion())
+	case len(read.Pods) != len(pods):
+		return wrong("pods", "must be Pods of apiVersion v1")
+	}
 	job.podGroup, job.pods = read.PodGroups[0], read.Pods
 	if err := r.valid(job.podGroup); err != nil {
 		return err

@@ -330,6 +330,8 @@ func TestBrokenStreamsAreNamedByLine(t *testing.T) {
 		strings.Replace(whole(6, "a", 1, 1, 2, ""), "a-pod-1", "a-pod-0", 1):                                        "pods[1]",
 		whole(6, "a", 1, 1, 1, `, "nodeName": "r0-n0"`):                                                             "pods[0].spec.nodeName: must be empty",
 		`{"at": 6, "name": "a", "podGroup": {"kind": "Pod"}, "pods": [{}]}`:                                         "podGroup.kind: must be PodGroup",
+		strings.Replace(whole(6, "a", 1, 1, 1, ""), "scheduling.run.ai/", "kai/", 1):                                `podGroup.apiVersion: must be scheduling.run.ai/v2alpha2, not "kai/v2alpha2"`,
+		strings.Replace(whole(6, "a", 1, 1, 1, ""), `"v1", "kind": "Pod"`, `"x/v1", "kind": "Pod"`, 1):              "pods: must be Pods of apiVersion v1",
 		`{"at": 6, "name": "a", "pods": 1}`:                                                                         "requests: is missing",
 		`{"at": 6, "name": "a", "pods": 1, "requests": {"cpu": "many"}}`:                                            `requests[cpu]: "many" is no quantity`,
 		`{"at": 6, "name": "a", "pods": 1, "requests": {"cpu": "1"}, "required": "l/rack"}`:                         "topology: is missing",

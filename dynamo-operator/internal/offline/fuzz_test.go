@@ -1,0 +1,41 @@
+package offline_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"packtree.dev/dynamo-operator/internal/offline"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/mutants"
+)
+
+// FuzzRender: whatever is written, it is refused with a reason, or becomes objects, the same ones each time, which can
+// be read again.
+func FuzzRender(f *testing.F) {
+	inputs := mutants.Files(f, []string{"nvidia.com/v1alpha1", "nvidia.com/v1beta1"}, "testdata/*/input*.yaml")
+	f.Fuzz(func(t *testing.T, file uint8, program []byte) {
+		once, again := renderedOf(t, inputs(file, program)), renderedOf(t, inputs(file, program))
+		if !bytes.Equal(once, again) {
+			t.Fatalf("once\n%s\nthen\n%s", once, again)
+		}
+		if _, findings := manifests.Parse("out", once); len(findings) > 0 {
+			t.Fatal(findings)
+		}
+	})
+}
+
+// renderedOf is what documents become; nothing if they are refused.
+func renderedOf(t *testing.T, input []byte) []byte {
+	documents, findings := manifests.Parse("in", input)
+	objects, more := offline.Renderer{}.Render(documents)
+	refused := func(finding manifests.Finding) bool { return finding.String() == "" || !finding.Warning }
+	if slices.ContainsFunc(append(findings, more...), refused) {
+		return nil
+	}
+	var written bytes.Buffer
+	if err := manifests.Write(&written, manifests.YAML, objects); err != nil {
+		t.Fatal(err)
+	}
+	return written.Bytes()
+}

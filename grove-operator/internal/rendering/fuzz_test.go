@@ -1,0 +1,55 @@
+package rendering_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/mutants"
+
+	"packtree.dev/grove-operator/internal/configuration"
+	"packtree.dev/grove-operator/internal/rendering"
+)
+
+// FuzzRender: whatever is written, it is refused, or becomes objects with names and labels that an API server takes.
+func FuzzRender(f *testing.F) {
+	inputs := mutants.Files(f, nil, "testdata/*/input.yaml")
+	f.Fuzz(func(t *testing.T, file uint8, program []byte) {
+		documents, findings := manifests.Parse("in", inputs(file, program))
+		documents = slices.DeleteFunc(documents, func(d manifests.Document) bool {
+			return d.Object.GroupVersionKind().Group != grovev1alpha1.GroupName
+		})
+		objects, more := rendering.Decide(documents, configuration.WithoutFile())
+		for _, finding := range append(findings, more...) {
+			if finding.String() == "" || !finding.Warning {
+				return
+			}
+		}
+		var written bytes.Buffer
+		if err := manifests.Write(&written, manifests.YAML, objects); err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range objects {
+			made := object.(*unstructured.Unstructured)
+			errs := metav1validation.ValidateLabels(made.GetLabels(), nil)
+			errs = append(errs, apivalidation.ValidateAnnotations(made.GetAnnotations(), nil)...)
+			valid := apivalidation.NameIsDNSSubdomain
+			switch made.GetKind() {
+			case "Role", "RoleBinding":
+				valid = path.ValidatePathSegmentName
+			case "Service":
+				valid = apivalidation.NameIsDNS1035Label
+			}
+			if wrong := valid(made.GetName(), false); len(errs)+len(wrong) > 0 {
+				t.Fatalf("%s %s: %v %v", made.GetKind(), made.GetName(), errs, wrong)
+			}
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package kubectlpacktree
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"packtree.dev/kai-topology-plugin/internal/cli/live"
+	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/mutants"
+)
+
+// FuzzDump: of any dump that is not refused, the page has an overview, answers for each gang, and a tree.
+func FuzzDump(f *testing.F) {
+	inputs := mutants.Files(f, scheduling.CarriedAnnotations(), "testdata/zones.yaml", "testdata/cluster.yaml")
+	f.Fuzz(func(t *testing.T, file uint8, program []byte) {
+		input := inputs(file, program)
+		documents, findings := manifests.Parse("dump", input)
+		dump, more := inventory.Read(documents)
+		for _, finding := range append(findings, more...) {
+			if !finding.Warning {
+				return
+			}
+		}
+		p, read := &plugin{now: func() time.Time { return time.Unix(1_750_000_000, 0) }}, &live.Cluster{Inventory: dump}
+		seen, err := p.decided(t.Context(), read, overview.Question{})
+		if err != nil {
+			return // There are no nodes, or the Topologies are not understood.
+		}
+		if _, err := json.Marshal(seen); err != nil {
+			t.Fatalf("%v of\n%s", err, input)
+		}
+		shown := &showing{plugin: p}
+		shown.read.Store(read)
+		for _, podGroup := range dump.PodGroups {
+			_, _ = shown.history(t.Context(), podGroup.Namespace, podGroup.Name)
+			said, err := shown.explain(t.Context(), podGroup.Namespace, podGroup.Name)
+			if _, wrong := json.Marshal(said); err != nil || wrong != nil {
+				t.Fatalf("%s: %v, %v of\n%s", podGroup.Name, err, wrong, input)
+			}
+		}
+		command := Command()
+		command.SilenceErrors, command.SilenceUsage = true, true
+		command.SetIn(bytes.NewReader(input))
+		command.SetOut(io.Discard)
+		command.SetErr(io.Discard)
+		command.SetArgs([]string{"tree", "-f", "-"})
+		if err := command.ExecuteContext(t.Context()); err != nil {
+			t.Fatalf("tree: %v of\n%s", err, input)
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package manifests_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"packtree.dev/shared/manifests"
+)
+
+// FuzzParse: what is read of any file is the same when it is written and read again.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"# a\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x, args: [\"1\", 2, ~]}]}\n---\n",
+		"%YAML 1.1\n--- {apiVersion: v1, kind: List, items: [{kind: Node, apiVersion: v1, metadata: {name: 12}}]}\n...\n",
+		`{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"a"}}]} {"kind":"x"}`,
+		"\xff\xfe" + wide("kind: x\r\nspec: &a {b: 1e3}\r\nmore: {<<: *a, b: 0x1F}\r\n"),
+		"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a}\napiVersion: v1\nkind: Node\n\tx: |\n  kind: y\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		documents, findings := manifests.Parse("f", content)
+		for _, finding := range findings {
+			_ = finding.String()
+		}
+		for _, document := range documents {
+			for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
+				var written bytes.Buffer
+				if err := manifests.Write(&written, format, []runtime.Object{document.Object}); err != nil {
+					t.Fatal(err)
+				}
+				again, wrong := manifests.Parse("again", written.Bytes())
+				if len(again) != 1 || len(wrong) > 0 {
+					t.Fatalf("%d documents, %v of\n%s", len(again), wrong, written.String())
+				}
+				if diff := cmp.Diff(document.Object.Object, again[0].Object.Object); diff != "" {
+					t.Fatalf("%s (-read +read again):\n%s\n%s", format, diff, written.String())
+				}
+			}
+		}
+	})
+}

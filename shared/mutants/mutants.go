@@ -1,0 +1,154 @@
+// Package mutants makes objects of values that occur in no manifest out of manifests, for fuzzing. A fuzzer that
+// changes bytes hardly gets past a parser; here bytes choose which values of an object change, so that most of what
+// comes out is still read, and much of it is accepted.
+package mutants
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// stepSize is how many bytes of a program make a step: what is done, at which value, with which other value.
+const stepSize = 5
+
+// wild are values that code which trusts its input does not expect.
+var wild = []any{
+	nil, true, "", "0", "-1", "1", "a", "a/b", "%2F", "..", "9223372036854775808", "1e400", "NaN", "5m", "{}", "[]",
+	"[{}]", `{"":-1}`, `{"":2147483647}`, "\x00", "\xff", "é\u202e", strings.Repeat("a", 63), strings.Repeat("b", 64),
+	strings.Repeat("c.", 126) + "c", int64(0), int64(1), int64(-1), int64(2), int64(100), int64(math.MaxInt32),
+	int64(math.MinInt32), int64(math.MaxInt64), int64(math.MinInt64), 0.5, 1e300, map[string]any{}, []any{},
+	[]any{nil}, []any{[]any{}}, map[string]any{"": map[string]any{}},
+}
+
+// Of returns a copy of value, which consists of what JSON can have, as program changes it: each step puts a wild value,
+// or a copy of another value of the same object, in place of one, or takes it away, or adds it to a list or a mapping,
+// or does what the next step says inside of a text that is JSON. Mappings get one of keys, or one that some mapping of
+// the object has. The same program does the same.
+func Of(value any, keys []string, program []byte) any {
+	changed := rewrite(value, new(int), -1, nil)
+	for ; len(program) >= stepSize; program = program[stepSize:] {
+		all := values(changed)
+		if len(all) > mostValues {
+			break
+		}
+		at := int(binary.BigEndian.Uint16(program[1:])) % len(all)
+		other := int(binary.BigEndian.Uint16(program[3:]))
+		known := append(slices.Clone(keys), keysIn(all)...)
+		changed = rewrite(changed, new(int), at, func(old any) any {
+			switch program[0] % 6 {
+			case 0:
+				return wild[other%len(wild)]
+			case 1:
+				return rewrite(all[other%len(all)], new(int), -1, nil)
+			case 2:
+				return gone{}
+			case 3:
+				return added(old, known[other%len(known)], wild[other/len(known)%len(wild)])
+			case 4:
+				if len(program) < 2*stepSize {
+					return old
+				}
+				program = program[stepSize:]
+				return inside(old, keys, program[:stepSize])
+			default:
+				return added(old, known[at%len(known)], rewrite(all[other%len(all)], new(int), -1, nil))
+			}
+		})
+	}
+	if _, nothing := changed.(gone); nothing {
+		return nil
+	}
+	return changed
+}
+
+// inside changes the value that a text is in JSON. Other values stay.
+func inside(old any, keys []string, program []byte) any {
+	var value any
+	text, is := old.(string)
+	if !is || !strings.ContainsAny(text, "{[") || json.Unmarshal([]byte(text), &value) != nil {
+		return old
+	}
+	written, err := json.Marshal(Of(value, keys, program))
+	if err != nil {
+		return old
+	}
+	return string(written)
+}
+
+// gone is in place of a value that its list or mapping is to lose.
+type gone struct{}
+
+// added puts a value into a mapping or at the end of a list; a text has it appended, if it is one.
+func added(to any, key string, value any) any {
+	switch to := to.(type) {
+	case map[string]any:
+		to[key] = value
+	case []any:
+		return append(to, value)
+	case string:
+		if more, text := value.(string); text {
+			return to + more
+		}
+	}
+	return to
+}
+
+// values returns a value and all below it, in the order of rewrite.
+func values(root any) []any {
+	all := []any{root}
+	switch root := root.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(root)) {
+			all = append(all, values(root[key])...)
+		}
+	case []any:
+		for _, value := range root {
+			all = append(all, values(value)...)
+		}
+	}
+	return all
+}
+
+func keysIn(all []any) []string {
+	seen := map[string]bool{"": true}
+	for _, value := range all {
+		if fields, ok := value.(map[string]any); ok {
+			for key := range fields {
+				seen[key] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// rewrite copies a value. The one with number at, counted from outside in, is changed.
+func rewrite(value any, number *int, at int, change func(any) any) any {
+	mine := *number
+	*number++
+	switch old := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(old))
+		for _, key := range slices.Sorted(maps.Keys(old)) {
+			if inner := rewrite(old[key], number, at, change); inner != (gone{}) {
+				copied[key] = inner
+			}
+		}
+		value = copied
+	case []any:
+		copied := make([]any, 0, len(old))
+		for _, element := range old {
+			if inner := rewrite(element, number, at, change); inner != (gone{}) {
+				copied = append(copied, inner)
+			}
+		}
+		value = copied
+	}
+	if mine == at {
+		return change(value)
+	}
+	return value
+}
