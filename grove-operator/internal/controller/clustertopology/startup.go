@@ -3,7 +3,10 @@ package clustertopology
 import (
 	"context"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -17,9 +20,15 @@ import (
 // With topology awareness on, an error ends the program: no placement would be right. With it off, leftovers that
 // cannot be removed are logged.
 func (r *Reconciler) Startup(ctx context.Context) error {
-	// The controller runs already, and does the same for the first events.
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.startup(ctx) })
+	return retry.OnError(settling, passing, func() error { return r.startup(ctx) })
 }
+
+// settling waits for 40 s in all.
+var settling = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Steps: 13}
+
+// passing tells errors that go away by themselves. The controller runs already, and does the same for the first events.
+// Right after an installation an API server does not know the new rights yet, nor for admission the new kinds.
+func passing(err error) bool { return apierrors.IsConflict(err) || apierrors.IsForbidden(err) }
 
 func (r *Reconciler) startup(ctx context.Context) error {
 	live, err := lookup.ClusterTopology(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName)

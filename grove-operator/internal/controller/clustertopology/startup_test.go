@@ -114,6 +114,24 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 	}
 }
 
+func TestStartupWaitsForRightsThatAreNew(t *testing.T) {
+	refusals := 3
+	r := reconciler(t, on(), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.CreateOption) error {
+			if refusals > 0 {
+				refusals--
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "topologies"}, object.GetName(),
+					errors.New("cannot find RESTMapping"))
+			}
+			return c.Create(ctx, object, options...)
+		},
+	})
+	if err := r.Startup(t.Context()); err != nil || refusals != 0 {
+		t.Errorf("error %v, and %d refusals more to come", err, refusals)
+	}
+}
+
 func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 	before := fromBefore()
 	before.UID = "of-before"
