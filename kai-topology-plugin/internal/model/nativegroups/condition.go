@@ -42,6 +42,9 @@ func (g *Group) Condition(desired metav1.Condition) *metav1.Condition {
 	default:
 		written.Reason, written.Message = reasonUnschedulable, desired.Reason+": "+desired.Message
 	}
+	if unread := g.unread(); unread != "" {
+		written.Message = strings.TrimPrefix(written.Message+"; without effect: "+unread, "; ")
+	}
 	if present != nil && present.Status == written.Status {
 		written.LastTransitionTime = present.LastTransitionTime
 	}

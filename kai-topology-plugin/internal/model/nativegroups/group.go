@@ -3,6 +3,8 @@
 package nativegroups
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -58,15 +60,39 @@ type spec struct {
 		} `json:"topology"`
 	} `json:"schedulingConstraints"`
 	PriorityClassName string `json:"priorityClassName"`
+	// ResourceClaims are not supported; what they are does not matter.
+	ResourceClaims []struct{} `json:"resourceClaims"`
 }
 
-// Read returns the group that an object is.
+// Read returns the group that an object is. An error names the field.
 func Read(object *unstructured.Unstructured) (*Group, error) {
 	group := &Group{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group); err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(),
+			explained(object, err))
 	}
 	return group, nil
+}
+
+// explained returns why an object is no group by its field, which the converter does not say.
+func explained(object *unstructured.Unstructured, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if text, failed := object.MarshalJSON(); failed == nil && errors.As(json.Unmarshal(text, &Group{}), &wrong) {
+		return fmt.Errorf("%s: is a %s, and must be a value of type %s", wrong.Field, wrong.Value, wrong.Type)
+	}
+	return err
+}
+
+// unread names the fields of the group that ask for something, and have no effect.
+func (g *Group) unread() string {
+	var fields []string
+	if len(g.Spec.SchedulingConstraints.Topology) > 1 {
+		fields = append(fields, "spec.schedulingConstraints.topology[1]")
+	}
+	if len(g.Spec.ResourceClaims) > 0 {
+		fields = append(fields, "spec.resourceClaims")
+	}
+	return strings.Join(fields, ", ")
 }
 
 // Ref names a group.

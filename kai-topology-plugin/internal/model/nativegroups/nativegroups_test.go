@@ -236,6 +236,34 @@ func TestWhatTheStatusSaysIsReadBack(t *testing.T) {
 	}
 }
 
+func TestWhatHasNoEffectIsSaid(t *testing.T) {
+	for name, c := range map[string]struct{ spec, status, message, want string }{
+		"of one that is placed":  {"resourceClaims: [{name: a}]", "True", "", "without effect: spec.resourceClaims"},
+		"of one that is refused": {"resourceClaims: [{name: a}]", "False", "m", "Infeasible: m; without effect: spec.resourceClaims"},
+		"of a second level":      {"schedulingConstraints: {topology: [{key: a}, {key: b}]}", "True", "", "without effect: spec.schedulingConstraints.topology[1]"},
+		"nothing of one level":   {"schedulingConstraints: {topology: [{key: a}]}", "True", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := group(t, "PodGroup", "v1alpha2", "metadata: {name: g}, spec: {"+c.spec+"}").Condition(
+				metav1.Condition{Status: metav1.ConditionStatus(c.status), Reason: "Infeasible", Message: c.message})
+			if written.Message != c.want {
+				t.Errorf("written is %q, want %q", written.Message, c.want)
+			}
+		})
+	}
+}
+
+func TestAGroupThatCannotBeReadNamesTheField(t *testing.T) {
+	object := &unstructured.Unstructured{Object: map[string]any{"kind": "PodGroup",
+		"metadata": map[string]any{"name": "g", "namespace": "ns"}, "spec": map[string]any{
+			"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": "two"}}}}}
+	_, err := nativegroups.Read(object)
+	const want = "reading PodGroup ns/g: spec.schedulingPolicy.gang.minCount: is a string, and must be a value of type int32"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func said(condition metav1.Condition) string {
 	return strings.Join([]string{string(condition.Status), condition.Reason, condition.Message,
 		string(rune('0' + condition.ObservedGeneration))}, " ")

@@ -154,6 +154,12 @@ var _ = Describe("PodGroups of Kubernetes", Ordered, func() {
 		Expect(eventuallyBound(namespace, gangOf("fits"), 3).domains(rackLevel)).To(HaveExactElements("/r2"))
 		Eventually(told(namespace, "fits")).Should(HaveExactElements(natives.condition + " True Scheduled"))
 
+		By("going on as a gang when the group is deleted, which its pods keep: it has a finalizer")
+		Expect(kube.SchedulingV1alpha2().PodGroups(namespace).Delete(ctx, "fits", metav1.DeleteOptions{})).To(Succeed())
+		create(nativePod(namespace, "fits", "fits-late"))
+		Expect(eventuallyBound(namespace, gangOf("fits"), 4).domains(rackLevel)).To(HaveExactElements("/r2"))
+		Expect(told(namespace, "fits")()).To(HaveExactElements("PodGroupScheduled True Scheduled"))
+
 		By("saying why one does not fit, until it does; its pods were there first")
 		for i := range 3 {
 			create(nativePod(namespace, "large", fmt.Sprintf("large-%d", i)))
