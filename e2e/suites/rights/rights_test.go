@@ -27,7 +27,7 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 		Assess("pods are grouped by owners of every kind",
 			suite.AllOf(w.ownersOfEveryKind, w.asksForWhatIsNot, w.missesNothing)).
 		Assess("room is made, and what a pod was given is taken back",
-			suite.AllOf(w.makesRoom, w.takesBack, w.moves, w.missesNothing)).
+			suite.AllOf(w.makesRoom, w.takesBack, w.moves, w.needsNodes, w.missesNothing)).
 		Assess("Kueue asks whether a gang fits", suite.AllOf(
 			w.servesZones, w.installsKueue, w.Applies("queue.yaml"), w.ready("pcs", "queued"),
 			w.Kubectl("delete", "pods", "--selector=app.kubernetes.io/part-of=queued"),

@@ -63,6 +63,13 @@ func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config)
 	)(ctx, t, config)
 }
 
+// needsNodes creates a gang that no rack can hold, which its PodGroup says in an annotation.
+func (w *world) needsNodes(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+	return suite.AllOf(w.Applies("outgrown.yaml"),
+		w.untilNeeded(func(context.Context, *testing.T, int) {}, "kai-topology-plugin: patch podgroups.scheduling.run.ai"),
+		w.gone("job", "outgrown"))(ctx, t, config)
+}
+
 // servesZones has the API server serve the kind that agents write the NUMA zones of nodes to.
 func (w *world) servesZones(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	made := definition(t, schema.GroupVersionKind{

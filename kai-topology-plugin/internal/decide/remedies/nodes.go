@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/decide/turns"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
@@ -105,9 +108,41 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed-1], ", "), len(names)-maxNamed+1)
 }
 
-// addNodes looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits
-// there.
+// Nodes are nodes with which a gang would fit: as few as possible, in the nearest domain.
+type Nodes struct {
+	Count int
+	// Like is a node of that domain; the others have its size, labels and taints. It must not be changed.
+	Like *corev1.Node
+	// Level is that of the domain, and Domain has the labels of its nodes; empty if they may be anywhere.
+	Level  string
+	Domain map[string]string
+	// Change says so to people, as a Remedy does.
+	Change string
+}
+
+// FindNodes returns the nodes that a gang with the answer Infeasible or Unknown needs, as Find would; nil if it would
+// not fit with any number of them.
+func FindNodes(
+	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *solve.Answer,
+) (*Nodes, error) {
+	p := newUnplaced(cluster, table, turn, answer)
+	if p == nil {
+		return nil, nil
+	}
+	return p.needed(ctx)
+}
+
 func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
+	needed, err := p.needed(ctx)
+	if err != nil || needed == nil {
+		return nil, err
+	}
+	return []Remedy{{Kind: AddNodes, Change: needed.Change, Fits: true}}, nil
+}
+
+// needed looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits
+// there.
+func (p *unplaced) needed(ctx context.Context) (*Nodes, error) {
 	model := p.model()
 	most := min(len(p.turn.Gang.Pending), maxAdded) // More than a node for each pod is of no use.
 	if model == nil || most < 1 {
@@ -122,12 +157,18 @@ func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	if err != nil || !fits {
 		return nil, err
 	}
-	least, err := smallest(most, with)
-	if err != nil {
+	needed := &Nodes{Like: model}
+	if needed.Count, err = smallest(most, with); err != nil {
 		return nil, err
 	}
-	change := fmt.Sprintf("add %s like %s to %s", preemption.Count(least, "node"), model.Name, p.nearest())
-	return []Remedy{{Kind: AddNodes, Change: change, Fits: true}}, nil
+	if len(p.why.Domain) > 0 {
+		needed.Level, needed.Domain = p.why.Level, map[string]string{}
+		for i, key := range p.cluster.LevelKeys(p.why.Topology)[:len(p.why.Domain)] {
+			needed.Domain[key] = p.why.Domain[i]
+		}
+	}
+	needed.Change = fmt.Sprintf("add %s like %s to %s", preemption.Count(needed.Count, "node"), model.Name, p.nearest())
+	return needed, nil
 }
 
 // model is the node of the nearest domain that offers most of what is short, of the nodes that take one of the pods.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"packtree.dev/kai-topology-plugin/internal/decide/remedies"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
 // cordon keeps a node from pods as kubectl does.
@@ -148,4 +151,27 @@ func TestOnlyNarrowerLevelsAreRelaxed(t *testing.T) {
 			},
 		},
 	})
+}
+
+func TestTheNodesThatAreNeededHaveADomain(t *testing.T) {
+	for name, c := range map[string]struct{ spec, want string }{
+		"of the required level": {"minMember: 3, " + oneRack, "1 like n1, l/rack map[l/rack:r1 l/zone:z]"},
+		"anywhere":              {"minMember: 6", "2 like n1,  map[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := testsupport.Inventory(t, fourNodes+podGroup("ask", c.spec)+pods("ask", "", 6, 4))
+			table := tableOf(t, cluster)
+			answer, err := table.Decide(t.Context(), asking(cluster), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes, err := remedies.FindNodes(t.Context(), cluster, table, asking(cluster), answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%d like %s, %s %v", nodes.Count, nodes.Like.Name, nodes.Level, nodes.Domain); got != c.want {
+				t.Errorf("needed are %s, want %s", got, c.want)
+			}
+		})
+	}
 }

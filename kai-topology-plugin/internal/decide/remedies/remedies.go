@@ -56,17 +56,27 @@ type unplaced struct {
 	why packing.Explanation
 }
 
+// newUnplaced returns nil for a gang that is placed, or held: nothing explains why.
+func newUnplaced(
+	cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *solve.Answer,
+) *unplaced {
+	if turns.Placed(answer) || len(answer.Explanations) == 0 {
+		return nil
+	}
+	return &unplaced{
+		cluster: cluster, table: table, turn: turn, why: answer.Explanations[0],
+		pods: slices.Concat(turn.Gang.Pending, turn.Gang.Standing),
+	}
+}
+
 // Find tries everything that could help a gang with the answer Infeasible or Unknown on table, which has cluster on it.
 // What helps comes first. It returns nil if there was nothing to try.
 func Find(
 	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *solve.Answer,
 ) ([]Remedy, error) {
-	if turns.Placed(answer) || len(answer.Explanations) == 0 { // Nothing explains why a gang is held.
+	p := newUnplaced(cluster, table, turn, answer)
+	if p == nil {
 		return nil, nil
-	}
-	p := &unplaced{
-		cluster: cluster, table: table, turn: turn, why: answer.Explanations[0],
-		pods: slices.Concat(turn.Gang.Pending, turn.Gang.Standing),
 	}
 	found := []Remedy{}
 	for _, try := range []func(context.Context) ([]Remedy, error){

@@ -20,7 +20,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
-	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/shared/brief"
@@ -215,11 +214,6 @@ func (a *admission) answer(ctx context.Context, workload *kueue.Workload) (state
 	}
 	state, message = fits(answer, pods)
 	return state, message, nil
-}
-
-// reserved is the room that a gang has to leave to others.
-func (a *admission) reserved(asking gang.Key, priority int32) clusterview.Reserved {
-	return a.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, nil).Room
 }
 
 // fits is what an answer for a gang says to Kueue about some of its pods: they fit if each of them gets a node.

@@ -78,10 +78,11 @@ type Plugin struct {
 	stopper  *staleness.Stopper
 	plain    *preemptForPlain
 	measure  measure
-	// mender works beside the scheduling loop.
-	mender *mender
-	claims claims
-	usages zoneUsages
+	// mender and adviser work beside the scheduling loop.
+	mender  *mender
+	adviser *adviser
+	claims  claims
+	usages  zoneUsages
 	// started is when this process began to count overtaking.
 	started time.Time
 }
@@ -230,6 +231,7 @@ func newPluginAmong(
 		},
 	}
 	plugin.mender = newMender(plugin)
+	plugin.adviser = newAdviser(plugin.mender)
 	plugin.effects.roomChanged = plugin.mender.clusterChanged
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
@@ -63,6 +64,11 @@ func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
 		}
 	}
 	return cluster, nil
+}
+
+// reserved is the room that a gang has to leave to others.
+func (m *mender) reserved(asking gang.Key, priority int32) clusterview.Reserved {
+	return m.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, nil).Room
 }
 
 // stillStanding returns those of some pods that stand yet.

@@ -42,6 +42,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 		})
 	})
 	p.effects.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.effects.announcer, p.gangs)
+	p.effects.status.Adviser = p.adviser
 
 	var handlers []cache.ResourceEventHandlerRegistration
 	for _, watched := range []struct {
@@ -92,6 +93,7 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 		}
 		go p.stopper.Run(ctx)
 		go p.mender.run(ctx)
+		go p.adviser.run(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
 	}

@@ -42,6 +42,8 @@ type Desired struct {
 	Placement         *scheduling.PlacementStatus
 	Seats             []scheduling.SeatsStatus
 	Reservations      []scheduling.ReservationStatus
+	// NodesNeeded is the PodGroup's annotation of this name; empty if it is to have none, nil if it stays as it is.
+	NodesNeeded *string
 }
 
 // Of returns the status of a gang as it should be. A transition, compared to the PodGroup's present status, is dated

@@ -38,6 +38,8 @@ type Observe func(key gang.Key) (Observed, error)
 type Writer struct {
 	// Natives may be unset as long as there are no native groups.
 	Natives Natives
+	// Adviser may be unset.
+	Adviser Adviser
 
 	client    schedulingclient.PodGroupsGetter
 	observe   Observe
@@ -115,10 +117,16 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	}
 	now := metav1.Now().Rfc3339Copy()
 	desired := Of(observed, now)
+	if err := w.advise(key, observed, &desired); err != nil {
+		return err
+	}
 	w.measure(key, desired)
 	podGroup := observed.Gang.PodGroup
 	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID}
 	subject.Version, err = w.publish(ctx, observed, desired)
+	if err == nil {
+		err = w.annotate(ctx, podGroup, desired.NodesNeeded)
+	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // Deleted, or made anew: then its creation has put it into the queue again.
 	}
@@ -137,6 +145,9 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 
 // forget drops a gang that is deleted, or that another process reports.
 func (w *Writer) forget(key gang.Key) {
+	if w.Adviser != nil {
+		w.Adviser.Forget(key)
+	}
 	metrics.GangWaits(w.said.forget(key), "")
 	w.gangs.Concluded(key, scheduling.ReasonIncomplete)
 }

@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned/fake"
@@ -168,7 +170,8 @@ func run(
 	do func(*podgroupstatus.Writer),
 ) {
 	t.Helper()
-	writer := podgroupstatus.NewWriter(client, observe, nil, gangstate.New(func(string) bool { return true }))
+	writer := podgroupstatus.NewWriter(client, observe, gangevents.New(events.NewFakeRecorder(100)),
+		gangstate.New(func(string) bool { return true }))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); writer.Run(ctx) }()

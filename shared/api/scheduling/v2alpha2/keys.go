@@ -113,6 +113,12 @@ const AnnotationMinRunning = "packtree.dev/min-running"
 // have more. It is not part of the spec, since KAI's PodGroup has no field for it.
 const AnnotationExpectedPods = "packtree.dev/expected-pods"
 
+// AnnotationNodesNeeded, on a PodGroup, has the nodes with which a gang would fit that does not: a JSON list of objects
+// with count; like, the name of a node of their size, labels and taints; resources, what such a node offers of what the
+// pods ask for; and, if they must be in one domain, level and domain, the labels of its nodes. The scheduler writes it,
+// and removes it once nothing is needed.
+const AnnotationNodesNeeded = "packtree.dev/nodes-needed"
+
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
 const RootGroup = ""
 
