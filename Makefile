@@ -105,9 +105,12 @@ build-standalone: ## each module and its tests by itself, as a release builds it
 # The limit of memory is for each program that a test starts, API servers among them.
 TESTS = GOGC=400 GOMEMLIMIT=700MiB bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --rerun-fails=1 --rerun-fails-run-root-test \
 	--rerun-fails-max-failures=3 --rerun-fails-report=bin/tests/$@-again.txt --jsonfile=bin/tests/$@.json
-# Says at the end which tests are flaky and which are slow, whether all passed or not.
+# Says at the end which tests are flaky and which are slow, whether all passed or not. A package that failed outside of its tests has none to run again:
+# gotestsum takes that for success, so it is found here.
 tested = rm -f bin/tests/$@-again.txt; status=0; $(1) || status=$$?; \
 	if [ -s bin/tests/$@-again.txt ]; then echo "failed, and ran again alone:"; cat bin/tests/$@-again.txt; fi; \
+	awk '/"Action":"fail"/ {match($$0, /"Package":"[^"]*"/); name = substr($$0, RSTART + 11, RLENGTH - 12); if (/"Test":"/) tests[name]; else failed[name]} \
+		END {for (name in failed) if (!(name in tests)) {print "FAIL " name " failed outside of its tests"; bad = 1} exit bad}' bin/tests/$@.json || status=1; \
 	echo "slowest:"; bin/gotestsum tool slowest --num=10 --threshold=1s --jsonfile=bin/tests/$@.json; exit $$status
 # A line for each package as it ends, or for each story of a suite, with what it took.
 packages = $(call tested,$(TESTS) --format=pkgname-and-test-fails --packages="$(1)" -- $(2))
