@@ -21,8 +21,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// action is what an act does to one target, at most one at a time, and how it is undone. Both are repeated until the API
-// server has decided.
+// action is what an act does to one target, at most one at a time, and how it is undone. Both are repeated until the
+// API server has decided.
 type action struct {
 	// counted is its line in the report.
 	counted, target string

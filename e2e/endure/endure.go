@@ -114,10 +114,16 @@ func Run(ctx context.Context, own *live.Own, options Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for program := range after {
-		c.judge.Add(time.Now(), "a program has not let go", Growth(program, idle[program], after[program]))
+	report := c.report()
+	for _, program := range devcluster.Components {
+		before, now := idle[program], after[program]
+		c.judge.Add(time.Now(), "a program has not let go", Growth(program, before, now))
+		const idle = "%s with nothing to do: %.0f goroutines and %.0f MiB before, %.0f and %.0f after"
+		report.Idle = append(report.Idle, fmt.Sprintf(idle, program, before[goroutines], before[heap]/(1<<20),
+			now[goroutines], now[heap]/(1<<20)))
 	}
-	return c.report(), nil
+	report.Violations = c.judge.Found()
+	return report, nil
 }
 
 func (c *Campaign) prepare(ctx context.Context) error {

@@ -20,6 +20,8 @@ type Report struct {
 	Seed       uint64
 	Counts     map[string]int
 	Violations []Violation
+	// Idle compares the programs before and after.
+	Idle []string
 	// Acts are all acts, a line each.
 	Acts []string
 }
@@ -33,6 +35,9 @@ func (r *Report) String() string {
 	fmt.Fprintf(&lines, "seed %d: %d violations\n", r.Seed, len(r.Violations))
 	for _, what := range slices.Sorted(maps.Keys(r.Counts)) {
 		fmt.Fprintf(&lines, "%7d %s\n", r.Counts[what], what)
+	}
+	for _, line := range r.Idle {
+		fmt.Fprintln(&lines, line)
 	}
 	for _, violation := range r.Violations {
 		fmt.Fprintf(&lines, "\nVIOLATION %s\n  the last acts before it:\n", violation)
@@ -50,7 +55,7 @@ func (r *Report) String() string {
 func (c *Campaign) report() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &Report{Seed: c.Seed, Counts: c.counts, Violations: c.judge.Found(), Acts: c.log}
+	return &Report{Seed: c.Seed, Counts: c.counts, Acts: c.log}
 }
 
 // metrics are the figures of each program, sums over their labels.

@@ -275,13 +275,17 @@ func Unrest(before, after *World) map[string]string {
 	return changed
 }
 
+const (
+	goroutines = "go_goroutines"
+	heap       = "go_memstats_heap_inuse_bytes"
+)
+
 // Growth compares figures of a program with nothing to do, before and after a campaign: what a rule finds has not been
 // let go.
 func Growth(program string, before, after map[string]float64) map[string]string {
 	grown := map[string]string{}
 	for figure, bound := range map[string]float64{
-		"go_goroutines":                1.5*before["go_goroutines"] + 50,
-		"go_memstats_heap_inuse_bytes": 2*before["go_memstats_heap_inuse_bytes"] + 64<<20,
+		goroutines: 1.5*before[goroutines] + 50, heap: 2*before[heap] + 64<<20,
 		"packtree_grove_podcliquesets": 0, "packtree_grove_podgangs": 0, "packtree_podgrouper_podgroups": 0,
 		"packtree_dynamo_deployments": 0, "packtree_scheduler_gangs_waiting": 0, "packtree_scheduler_seats_held": 0,
 	} {
