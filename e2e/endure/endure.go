@@ -53,6 +53,10 @@ type Campaign struct {
 	// machine is held while a program is started: what it needs has to run.
 	machine sync.Mutex
 
+	// world is the last one that was seen.
+	looking sync.Mutex
+	world   *World
+
 	mu        sync.Mutex
 	troubled  bool
 	counts    map[string]int
@@ -118,8 +122,8 @@ func Run(ctx context.Context, own *live.Own, options Options) (*Report, error) {
 	for _, program := range devcluster.Components {
 		before, now := idle[program], after[program]
 		c.judge.Add(time.Now(), "a program has not let go", Growth(program, before, now))
-		const idle = "%s with nothing to do: %.0f goroutines and %.0f MiB before, %.0f and %.0f after"
-		report.Idle = append(report.Idle, fmt.Sprintf(idle, program, before[goroutines], before[heap]/(1<<20),
+		const line = "%s with nothing to do: %.0f goroutines and %.0f MiB before, %.0f and %.0f after"
+		report.Idle = append(report.Idle, fmt.Sprintf(line, program, before[goroutines], before[heap]/(1<<20),
 			now[goroutines], now[heap]/(1<<20)))
 	}
 	report.Violations = c.judge.Found()
@@ -229,7 +233,7 @@ func (c *Campaign) watch(ctx context.Context) {
 	var last *World
 	for at := time.Now(); ctx.Err() == nil; {
 		looking, cancel := context.WithTimeout(ctx, 10*time.Second)
-		world, err := read(looking, c.Cluster, last, false)
+		world, err := c.look(looking, false)
 		cancel()
 		now := time.Now()
 		if err == nil {
@@ -240,6 +244,17 @@ func (c *Campaign) watch(ctx context.Context) {
 		at = now
 		time.Sleep(time.Second)
 	}
+}
+
+// look reads the world, one after the other.
+func (c *Campaign) look(ctx context.Context, all bool) (*World, error) {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	world, err := read(ctx, c.Cluster, c.world, all)
+	if err == nil {
+		c.world = world
+	}
+	return world, err
 }
 
 func (c *Campaign) countBound(last, world *World) {
@@ -273,9 +288,10 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 	defer cancel()
 	var anchor, world *World
 	var since time.Time
+	told := time.Now()
 	var written map[string]string
 	err := live.Wait(waiting, "all has come to rest", func(ctx context.Context) (bool, string, error) {
-		now, err := read(ctx, c.Cluster, world, true)
+		now, err := c.look(ctx, true)
 		if err != nil {
 			return false, "", err
 		}
@@ -289,6 +305,10 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 			anchor, since = world, time.Now()
 		}
 		wrong := Wrong(world)
+		if time.Since(told) > time.Minute {
+			told = time.Now()
+			c.say("not at rest, %s after the last write: %v", time.Since(since).Round(time.Second), wrong)
+		}
 		if len(wrong) > 0 || time.Since(since) < still {
 			return false, fmt.Sprint(wrong), nil
 		}
