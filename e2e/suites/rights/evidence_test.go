@@ -39,7 +39,7 @@ var excused = map[string]string{
 	"ClusterRole dynamo-operator: patch " +
 		"events.events.k8s.io": "counts an event that happens again within minutes, " +
 		"as grove-operator's and podgrouper's do here; " +
-		"dynamo-operator's are of topologies lost and found, which the suite life covers",
+		"dynamo-operator's are of topologies lost and found, which its own tests cause",
 }
 
 // evidence is what was read of the audit log so far.
