@@ -48,49 +48,6 @@ func TestWhatTheUserHasSetStays(t *testing.T) {
 	}
 }
 
-func TestDefaultsByType(t *testing.T) {
-	for kind, want := range map[string]struct {
-		ports                        []string
-		startup, liveness, readiness string
-		command                      []string
-	}{
-		"frontend": {ports: []string{"http:8000"}, liveness: "/live@http", readiness: "/health@http",
-			command: []string{"python3", "-m", "dynamo.frontend"}},
-		"worker": {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system",
-			readiness: "/health@system"},
-		"prefill": {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system",
-			readiness: "/health@system"},
-		"decode": {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system",
-			readiness: "/health@system"},
-		"planner": {ports: []string{"metrics:9085", "system:9090"}, startup: "/live@system", liveness: "/live@system",
-			readiness: "/health@system"},
-		"epp": {ports: []string{"grpc:9002", "grpc-health:9003", "metrics:9090"}, startup: "inference-extension@9003",
-			liveness: "inference-extension@9003", readiness: "inference-extension@9003",
-			command: []string{"-pool-name", "d-pool", "-pool-namespace", "ns", "-pool-group",
-				"inference.networking.k8s.io",
-				"-v", "4", "--zap-encoder", "json", "-grpc-port", "9002", "-grpc-health-port", "9003", "-config-file",
-				"/etc/epp/epp-config-dynamo.yaml"}},
-		"": {},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			main := makePod(kind, func(*corev1.PodTemplateSpec, *corev1.Container) {}).Main()
-			if diff := cmp.Diff(want.ports, portsOf(main)); diff != "" {
-				t.Errorf("ports (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(want.command, append(main.Command, main.Args...)); diff != "" {
-				t.Errorf("command (-want +got):\n%s", diff)
-			}
-			got := []string{asked(main.StartupProbe), asked(main.LivenessProbe), asked(main.ReadinessProbe)}
-			if diff := cmp.Diff([]string{want.startup, want.liveness, want.readiness}, got); diff != "" {
-				t.Errorf("probes (-want +got):\n%s", diff)
-			}
-			if len(main.Resources.Limits)+len(main.Resources.Requests) > 0 {
-				t.Errorf("resources are never made up, got %v", main.Resources)
-			}
-		})
-	}
-}
-
 func TestARequestForGPUsIsALimitToo(t *testing.T) {
 	main := makePod("worker", func(_ *corev1.PodTemplateSpec, main *corev1.Container) {
 		main.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"),

@@ -26,32 +26,6 @@ func variables(container *corev1.Container) map[string]string {
 	return all
 }
 
-func TestEnvironmentByType(t *testing.T) {
-	common := map[string]string{"DYN_NAMESPACE": "ns-d", "DYN_DISCOVERY_BACKEND": "kubernetes"}
-	worker := map[string]string{
-		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
-		"DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": `["generate"]`,
-		"DYN_HEALTH_CHECK_ENABLED":              "false", "NIXL_TELEMETRY_ENABLE": "n", "NIXL_TELEMETRY_EXPORTER": "prometheus",
-		"NIXL_TELEMETRY_PROMETHEUS_PORT": "19090", "DYN_FORWARDPASS_METRIC_PORT": "20380",
-	}
-	for componentType, own := range map[string]map[string]string{
-		"frontend": {"DYN_COMPONENT": "frontend", "DYNAMO_PORT": "8000", "DYN_HTTP_PORT": "8000",
-			"DYN_NAMESPACE_PREFIX": "ns-d"},
-		"worker":  laid(worker, map[string]string{"DYN_COMPONENT": "worker"}),
-		"prefill": laid(worker, map[string]string{"DYN_COMPONENT": "prefill"}),
-		"decode":  laid(worker, map[string]string{"DYN_COMPONENT": "decode"}),
-		"planner": {"DYN_COMPONENT": "planner", "PLANNER_PROMETHEUS_PORT": "9085", "DYN_SYSTEM_PORT": "9090"},
-		"epp":     {"DYN_COMPONENT": "epp", "USE_STREAMING": "true", "NVIDIA_VISIBLE_DEVICES": "void"},
-		"encoder": {"DYN_COMPONENT": "encoder"},
-		"":        {"DYN_COMPONENT": "part"},
-	} {
-		made := makePod(componentType, func(*corev1.PodTemplateSpec, *corev1.Container) {})
-		if diff := cmp.Diff(laid(common, own), variables(made.Main())); diff != "" {
-			t.Errorf("type %q (-want +got):\n%s", componentType, diff)
-		}
-	}
-}
-
 func laid(below, above map[string]string) map[string]string {
 	all := maps.Clone(below)
 	maps.Copy(all, above)
