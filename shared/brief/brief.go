@@ -4,6 +4,7 @@ package brief
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Longest is the size of the longest message, in bytes: the API server takes no longer note of an event.
@@ -32,6 +33,16 @@ func Message(message string) string {
 		}
 	}
 	return message[:strings.LastIndexByte(message[:Longest-len(dots)], ' ')+1] + dots
+}
+
+// Plain returns a text of others without control characters: a terminal would take some of them for commands.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // shortWords leaves out the middle of long words: a path is known by both of its ends.

@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // Kinds that can be explained.
@@ -157,7 +158,7 @@ func conditionsIn(workload *unstructured.Unstructured) []Condition {
 
 func conditionOf(condition *metav1.Condition) Condition {
 	return Condition{Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason,
-		Message: condition.Message}
+		Message: brief.Plain(condition.Message)}
 }
 
 // refusals are the node pools in which a gang does not fit, as KAI's scheduler says. Ours says it in the condition
@@ -170,7 +171,8 @@ func refusals(podGroup *scheduling.PodGroup) []Condition {
 	for _, pool := range podGroup.Status.SchedulingConditions {
 		if pool.Type == scheduling.UnschedulableOnNodePool && pool.Status == corev1.ConditionTrue {
 			refused = append(refused, Condition{
-				Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason, Message: pool.Message,
+				Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason,
+				Message: brief.Plain(pool.Message),
 			})
 		}
 	}
@@ -182,7 +184,7 @@ func podConditions(pod *corev1.Pod) []Condition {
 		if condition.Type == corev1.PodScheduled {
 			return []Condition{{
 				Type: string(condition.Type), Status: string(condition.Status),
-				Reason: condition.Reason, Message: condition.Message,
+				Reason: brief.Plain(condition.Reason), Message: brief.Plain(condition.Message),
 			}}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -241,7 +242,7 @@ func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	}
 	conditions := assembled.PodGroup.Status.Conditions
 	if planned := meta.FindStatusCondition(conditions, scheduling.ConditionRepairPlanned); planned != nil {
-		g.Repair = planned.Message
+		g.Repair = brief.Plain(planned.Message)
 	}
 	for _, pod := range assembled.Standing {
 		g.Nodes[pod.Name] = pod.Spec.NodeName

@@ -174,3 +174,31 @@ func TestWithoutAClusterThereIsNothingToFollow(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestNoMessageCommandsATerminal: a status may be written by users of a namespace, and is read by admins.
+func TestNoMessageCommandsATerminal(t *testing.T) {
+	content, err := os.ReadFile(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := filepath.Join(t.TempDir(), "dump.yaml")
+	content = append(content, `
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: forged, namespace: default}
+spec: {minMember: 1}
+status:
+  conditions: [{type: Scheduled, status: "False", reason: Waiting, message: "\e]0;owned\a\e[2J", lastTransitionTime: "2026-01-01T00:00:00Z"},
+    {type: RepairPlanned, status: "False", reason: NoPlace, message: "\e[1;1H", lastTransitionTime: "2026-01-01T00:00:00Z"}]
+`...)
+	if err := os.WriteFile(forged, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"tree"}, {"explain", "podgroup/forged"}} {
+		stdout, stderr, err := run(t, append(args, "-f", forged)...)
+		if err != nil || !strings.Contains(stdout, "forged") || strings.ContainsAny(stdout, "\x1b\a") {
+			t.Errorf("%v: %v %q %s", args, err, stdout, stderr)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // Overview is a cluster at one moment. Amounts are in the unit of their resource: devices, CPUs, bytes.
@@ -203,7 +204,7 @@ func waiting(read *inventory.Inventory, shows func(gang.Key) bool) []Waiting {
 		}
 		waits := Waiting{Namespace: key.Namespace, Name: key.Name, Pending: pending}
 		if condition != nil {
-			waits.Reason, waits.Message = condition.Reason, condition.Message
+			waits.Reason, waits.Message = condition.Reason, brief.Plain(condition.Message)
 		}
 		result = append(result, waits)
 	}

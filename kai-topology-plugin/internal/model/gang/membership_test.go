@@ -43,3 +43,25 @@ func TestExpected(t *testing.T) {
 		})
 	}
 }
+
+// A name in an annotation is never that of a gang in another namespace.
+func TestWhatAGangNamesIsInItsNamespace(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "mine",
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: "theirs/gang"}}}
+	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "mine", Name: "g",
+		Annotations: map[string]string{
+			scheduling.AnnotationBaseGang: "theirs/gang",
+			scheduling.AnnotationRelations: `[{"name":"n","near":"gang","level":"rack"},` +
+				`{"name":"a","gangs":"theirs/gang","level":"rack","maxPerDomain":1}]`,
+		}}}
+	of, _ := gang.KeyOf(pod)
+	keys := append(gang.IndexKeys(podGroup), of)
+	if len(keys) != 5 {
+		t.Errorf("keys %v", keys)
+	}
+	for _, key := range keys {
+		if key.Namespace != "mine" {
+			t.Errorf("it names %v", key)
+		}
+	}
+}
