@@ -16,7 +16,7 @@ import (
 
 func TestGangsTakeTurnsInTheOrderOfTheScheduler(t *testing.T) {
 	cluster := read(t, topology+
-		podGroup("a-young", "", "minMember: 1", "")+pods("a-young", "", 1, "", "")+
+		podGroup("a-young", "", "minMember: 1, priorityClassName: high", "")+pods("a-young", "", 1, "", "")+
 		podGroup("b-old", `creationTimestamp: "2025-01-01T00:00:00Z"`, "minMember: 1", "")+pods("b-old", "", 1, "", "")+
 		podGroup("c-high", "", "minMember: 1", "")+pods("c-high", "", 1, "priority: 9,", "")+
 		podGroup("d-alone", "", "minMember: 1", ""))
