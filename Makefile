@@ -2,7 +2,7 @@
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
-TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/kueue e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/kueue e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/vulncheck e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := endure docs rights life scheduler compatibility charts releases
 # So do packages that take long, many of them waiting.
@@ -32,7 +32,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo endure binaries images plugin freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo endure vulncheck binaries images plugin freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -145,6 +145,12 @@ e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between tw
 
 e2e-kind: build tools bin/tests ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
 	@$(call stories,./e2e/suites/kind,-vet=off -timeout=80m -exec=$(NODES) -count=1)
+
+vulncheck: build bin/govulncheck ## known vulnerabilities in what the programs call, by the database of Go; fails if a later version of a module lacks them
+	@e2e/tools/vulncheck/check.sh $(filter-out devcluster,$(PROGRAMS)) grove-startup kubectl-packtree
+
+bin/govulncheck: e2e/tools/vulncheck/go.mod
+	@GOWORK=off go -C e2e/tools/vulncheck build -o $(CURDIR)/$@ golang.org/x/vuln/cmd/govulncheck
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify
