@@ -39,10 +39,13 @@ var Rules = []Rule{
 	{"a status is not true", 0, untrue},
 }
 
+// halfBound are gangs with some of their pods. One that was whole, and has no time after which it is stopped, goes on
+// below its minimum, and says so.
 func halfBound(w *World) map[string]string {
 	broken := map[string]string{}
 	for _, g := range w.gangs() {
-		if total(g.bound) > 0 && !g.whole() {
+		goesOn := g.group.Spec.StalenessGracePeriod == nil && g.says().Reason == scheduling.ReasonBelowMinimum
+		if total(g.bound) > 0 && !g.whole() && !goesOn {
 			broken["PodGroup "+name(g.group)] = g.String()
 		}
 	}
@@ -210,15 +213,18 @@ func imagesIn(value any, images map[string]bool) {
 	}
 }
 
-// untrue compares what statuses say with the pods: gangs are placed, or infeasible, or lack pods; an object of a
-// user is Ready if all its pods run, and not if none has a node.
+// untrue compares what statuses say with the pods: gangs are placed, below their minimum, infeasible, or lack pods. An
+// object of a user is Ready if all its pods run, and not if none has a node.
 func untrue(w *World) map[string]string {
 	broken := map[string]string{}
 	for _, g := range w.gangs() {
 		said, wanted := g.says(), scheduling.ReasonInfeasible
-		if g.whole() {
+		switch {
+		case g.whole():
 			wanted = scheduling.ReasonPlaced
-		} else if !g.reached(g.present) {
+		case total(g.bound) > 0:
+			wanted = scheduling.ReasonBelowMinimum
+		case !g.reached(g.present):
 			wanted = scheduling.ReasonIncomplete
 		}
 		if said.Reason != wanted || said.ObservedGeneration != g.group.Generation {

@@ -97,6 +97,10 @@ func TestEachRuleFails(t *testing.T) {
 			says(w, scheduling.ReasonInfeasible, "no room")
 			w.Objects[0].Object["status"] = nil
 		}, nil},
+		"one of two pods is lost, and the gang goes on": {func(w *endure.World) {
+			unbound(w, 1)
+			says(w, scheduling.ReasonBelowMinimum, "no room")
+		}, nil},
 		"the pods are in two racks": {func(w *endure.World) { w.Pods[1].Spec.NodeName = "node-2" }, []string{domain}},
 		"the label of a node changed": {func(w *endure.World) {
 			w.Pods[1].Spec.NodeName = "node-2"
