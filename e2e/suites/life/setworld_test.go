@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,17 +93,6 @@ func (w *setWorld) edits(name string, change func(*grove.PodCliqueSet)) types.St
 			}
 			change(set)
 			return cluster.Update(ctx, set)
-		})
-		return ctx
-	}
-}
-
-// kubectl runs the real kubectl in the world's namespace.
-func (w *setWorld) kubectl(args ...string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.retry(ctx, t, "kubectl "+strings.Join(args, " "), func(ctx context.Context) error {
-			_, err := cluster.Kubectl(ctx, w.Name, args...)
-			return err
 		})
 		return ctx
 	}

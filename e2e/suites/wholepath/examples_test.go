@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -15,9 +14,6 @@ import (
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/suites/internal/suite"
 )
-
-// patience bounds each wait, on a busy machine.
-const patience = 4 * time.Minute
 
 func TestExamples(t *testing.T) {
 	for _, example := range loadExamples(t) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
@@ -43,7 +43,7 @@ func FuzzRender(f *testing.F) {
 			valid := apivalidation.NameIsDNSSubdomain
 			switch made.GetKind() {
 			case "Role", "RoleBinding":
-				valid = path.ValidatePathSegmentName
+				valid = func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 			case "Service":
 				valid = apivalidation.NameIsDNS1035Label
 			}
