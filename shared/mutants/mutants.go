@@ -15,6 +15,9 @@ import (
 // stepSize is how many bytes of a program make a step: what is done, at which value, with which other value.
 const stepSize = 5
 
+// mostSteps bounds programs: a long one says little that a few short ones do not.
+const mostSteps = 12
+
 // wild are values that code which trusts its input does not expect.
 var wild = []any{
 	nil, true, "", "0", "-1", "1", "a", "a/b", "%2F", "..", "9223372036854775808", "1e400", "NaN", "5m", "{}", "[]",
@@ -29,7 +32,7 @@ var wild = []any{
 // or does what the next step says inside of a text that is JSON. Mappings get one of keys, or one that some mapping of
 // the object has. The same program does the same.
 func Of(value any, keys []string, program []byte) any {
-	changed := rewrite(value, new(int), -1, nil)
+	changed, program := rewrite(value, new(int), -1, nil), program[:min(len(program), mostSteps*stepSize)]
 	for ; len(program) >= stepSize; program = program[stepSize:] {
 		all := values(changed)
 		if len(all) > mostValues {
