@@ -109,13 +109,18 @@ func overcommitted(w *World) map[string]string {
 	return broken
 }
 
+// silent are pods that wait without a sentence in their own condition and in that of their gang.
 func silent(w *World) map[string]string {
-	broken := map[string]string{}
+	broken, says := map[string]string{}, map[string]bool{}
+	for _, g := range w.gangs() {
+		says[name(g.group)] = g.says().Message != "" && !g.whole()
+	}
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		said := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != ""
 		})
+		said = said || says[pod.Namespace+"/"+pod.Annotations[scheduling.AnnotationPodGroupName]]
 		if pod.Spec.NodeName == "" && counts(pod) && !said {
 			broken["Pod "+name(pod)] = fmt.Sprintf("it waits with the conditions %v", pod.Status.Conditions)
 		}
