@@ -305,10 +305,7 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	if held == nil {
 		held = r.members.Incomplete(tree)
 	}
-	if held != nil && held.Lacks && r.begun && s.mends(r, now) {
-		held = nil
-	}
-	switch {
+	switch held = held.UnlessMends(func() bool { return r.begun && s.mends(r, now) }); {
 	case held != nil:
 		return held.Message
 	case pod != nil && gang.MadeForOther(r.podGroup, pod):

@@ -42,10 +42,7 @@ type Kept struct {
 
 // Hold returns what keeps a gang from being decided: what holds it, unless it is mended without the pods that it lacks.
 func Hold(cluster Cluster, assembled *gang.Gang, held *gang.Hold) *gang.Hold {
-	if held != nil && held.Lacks && mends(cluster, assembled) {
-		return nil
-	}
-	return held
+	return held.UnlessMends(func() bool { return mends(cluster, assembled) })
 }
 
 func mends(cluster Cluster, assembled *gang.Gang) bool {

@@ -49,6 +49,14 @@ type Hold struct {
 	Lacks bool
 }
 
+// UnlessMends returns what holds a gang: nothing if it only lacks pods and is mended without them.
+func (h *Hold) UnlessMends(mends func() bool) *Hold {
+	if h != nil && h.Lacks && mends() {
+		return nil
+	}
+	return h
+}
+
 // Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned.
 // Levels has the Topologies that exist.
 func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
