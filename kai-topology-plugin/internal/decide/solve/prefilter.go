@@ -3,7 +3,6 @@ package solve
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -23,65 +22,29 @@ type prefiltered struct {
 	lasting, passing refusals
 }
 
-// refusals are objections met so far: of single nodes by name, and of all that are alike in what decided.
-type refusals struct {
-	refused map[string]string
-	alike   []refusedAlike
-}
-
-type refusedAlike struct {
-	keys []string
-	why  map[string]string
-}
-
-func (r *refusals) empty() bool { return len(r.refused) == 0 && len(r.alike) == 0 }
-
-func (r *refusals) remembers(node *corev1.Node) (why string, refused bool) {
-	if why, refused := r.refused[node.Name]; refused {
-		return why, true
-	}
-	for _, known := range r.alike {
-		if why, refused := known.why[alike(node, known.keys)]; refused {
-			return why, true
-		}
-	}
-	return "", false
-}
-
-func (r *refusals) remember(status *fwk.Status, pod *corev1.Pod, node *corev1.Node, why string) {
-	keys, ok := kubeframework.DecidingLabels(status, pod)
-	if !ok {
-		r.note(node.Name, why)
-		return
-	}
-	at := slices.IndexFunc(r.alike, func(known refusedAlike) bool { return slices.Equal(known.keys, keys) })
-	if at < 0 {
-		at = len(r.alike)
-		r.alike = append(r.alike, refusedAlike{keys: keys, why: map[string]string{}})
-	}
-	r.alike[at].why[alike(node, keys)] = why
-}
+// refusals are objections met so far, by node.
+type refusals map[string]string
 
 func (r *refusals) note(node, why string) {
-	if r.refused == nil {
-		r.refused = map[string]string{}
+	if *r == nil {
+		*r = refusals{}
 	}
-	r.refused[node] = why
+	(*r)[node] = why
 }
 
 func (p *prefiltered) remembers(node *corev1.Node) (why string, refused bool) {
-	if why, refused := p.lasting.remembers(node); refused {
-		return why, true
+	if why, refused = p.lasting[node.Name]; !refused {
+		why, refused = p.passing[node.Name]
 	}
-	return p.passing.remembers(node)
+	return why, refused
 }
 
 func (p *prefiltered) remember(status *fwk.Status, node *corev1.Node) (why string) {
 	why = kubeframework.Objection(status, p.pod, node)
 	if kubeframework.Liftable(status) {
-		p.passing.remember(status, p.pod, node, why)
+		p.passing.note(node.Name, why)
 	} else {
-		p.lasting.remember(status, p.pod, node, why)
+		p.lasting.note(node.Name, why)
 	}
 	return why
 }
@@ -129,8 +92,8 @@ func (r *replay) follow(ctx context.Context, entered *corev1.Pod, node *corev1.N
 			continue
 		}
 		if known.spread == nil || known.spread.Put(entered, node) || len(requiredAffinity(known.pod)) > 0 {
-			r.opened = r.opened || !known.passing.empty()
-			known.passing = refusals{}
+			r.opened = r.opened || len(known.passing) > 0
+			known.passing = nil
 		}
 	}
 	return nil

@@ -78,29 +78,6 @@ func saturate(requests packing.Resources, pod *corev1.Pod) {
 	}
 }
 
-// Requested returns Requests for pods that mostly have a node already: their NodeInfo has counted what they take.
-func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error) {
-	counted := map[*corev1.Pod]fwk.PodInfo{}
-	for _, node := range nodes {
-		for _, info := range node.GetPods() {
-			affinity := info.GetPod().Spec.Affinity
-			// Nodes also count pods with a malformed pod affinity. Requests rejects these.
-			if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
-				counted[info.GetPod()] = info
-			}
-		}
-	}
-	return func(pod *corev1.Pod) (packing.Resources, error) {
-		info, ok := counted[pod]
-		if !ok {
-			return Requests(pod)
-		}
-		requests := amounts(info.CalculateResource().Resource)
-		requests[ResourcePods] = 1
-		return requests, nil
-	}
-}
-
 // Alike reports whether two pods request the same in each container, with the same limits, and elsewhere nothing. Other
 // pods may add up to the same, too; to add up takes ten times as long.
 func Alike(a, b *corev1.Pod) bool {

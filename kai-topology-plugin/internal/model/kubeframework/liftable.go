@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
@@ -21,19 +20,6 @@ func Liftable(status *fwk.Status) bool {
 	default:
 		return false
 	}
-}
-
-// DecidingLabels returns the keys of the node's labels that an objection came from, and false if it came from more than
-// labels: nodes with the same values would be turned down for the pod as well.
-func DecidingLabels(status *fwk.Status, pod *corev1.Pod) (keys []string, ok bool) {
-	switch {
-	case status.Plugin() == names.PodTopologySpread:
-		keys = spreadKeys(pod)
-	case status.Plugin() == names.InterPodAffinity &&
-		status.Message() != interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
-		keys = affinityKeys(pod)
-	}
-	return keys, len(keys) > 0
 }
 
 func spreadKeys(pod *corev1.Pod) (keys []string) {
