@@ -31,12 +31,11 @@ func (p *planner) confirm(ctx context.Context, hit *breach) error {
 			continue
 		}
 		turn.Gang.Pending = pinned
-		again, err := p.option(ctx, turn, moved, moving)
+		again, err := p.option(ctx, hit, turn, moved, moving)
 		if err != nil {
 			return err
 		}
-		if again != nil && len(again.seats) == len(hit.Held) && p.fits(again) {
-			p.propose(hit, again)
+		if again != nil && len(again.seats) == len(hit.Held) {
 			again.plan.Confirmed = true
 			p.take(hit, again)
 		}

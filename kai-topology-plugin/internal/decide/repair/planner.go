@@ -74,9 +74,10 @@ func (p *planner) run(
 	})
 }
 
-// option decides a gang after the pods of groups that move have left their nodes; nil if it does not fit.
+// option decides a gang in which groups move, as it is after these pods of them have left their nodes; nil if that does
+// not help. Its plan says what moves, or what forbids it.
 func (p *planner) option(
-	ctx context.Context, turn turns.Turn, moved []*group, moving []*corev1.Pod,
+	ctx context.Context, hit *breach, turn turns.Turn, moved []*group, moving []*corev1.Pod,
 ) (found *option, err error) {
 	change := turns.Change{Gone: slices.Concat(p.left, moving), Reserved: p.reserved}
 	err = p.table.Under(change, func(table *turns.Table) error {
@@ -92,7 +93,14 @@ func (p *planner) option(
 		}
 		return nil
 	})
-	return found, err
+	if found == nil || len(moved) == 0 {
+		return found, err
+	}
+	if !p.fits(found) {
+		return nil, nil
+	}
+	p.propose(hit, found)
+	return found, nil
 }
 
 // fits reports whether there are seats for as many pods of each leaf as would leave theirs, on nodes that are open to

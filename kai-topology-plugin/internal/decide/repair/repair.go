@@ -94,14 +94,17 @@ func (p *planner) decide(ctx context.Context, hit *breach) error {
 	p.plans[hit.Gang] = Plan{Reason: scheduling.ReasonNoPlace}
 
 	// 2. Nothing smaller helps where the whole gang has no place.
-	whole, err := p.move(ctx, hit, []*group{hit.root()})
+	root := []*group{hit.root()}
+	turn, moving := hit.without(root)
+	whole, err := p.option(ctx, hit, turn, root, moving)
 	if err != nil || whole == nil {
 		return err
 	}
 
 	// 3. The smallest subgroups that lost pods, and at last the whole gang: the first that fits and may move.
 	for _, moved := range hit.choices() {
-		found, err := p.move(ctx, hit, moved)
+		turn, moving := hit.without(moved)
+		found, err := p.option(ctx, hit, turn, moved, moving)
 		if err != nil {
 			return err
 		}
@@ -125,22 +128,11 @@ func (p *planner) decide(ctx context.Context, hit *breach) error {
 // stay plans that no pod of a gang moves, if its lost pods have a place beside the others.
 func (p *planner) stay(ctx context.Context, hit *breach) error {
 	turn, _ := hit.without(nil)
-	stays, err := p.option(ctx, turn, nil, nil)
+	stays, err := p.option(ctx, hit, turn, nil, nil)
 	if err == nil && stays != nil {
 		p.take(hit, stays)
 	}
 	return err
-}
-
-// move decides a gang in which groups move; nil if that does not help. Its plan says what moves, or what forbids it.
-func (p *planner) move(ctx context.Context, hit *breach, moved []*group) (*option, error) {
-	turn, moving := hit.without(moved)
-	found, err := p.option(ctx, turn, moved, moving)
-	if err != nil || found == nil || !p.fits(found) {
-		return nil, err
-	}
-	p.propose(hit, found)
-	return found, nil
 }
 
 // propose has an option say what moves, unless that is forbidden: then why.
