@@ -70,3 +70,11 @@ func shortList(message, separator string) string {
 	more := strings.Count(message[end:], separator)
 	return fmt.Sprintf("%s%sand %d more", message[:end], joint, more)
 }
+
+// Count returns a number of things in words.
+func Count(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}

@@ -9,7 +9,9 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
+	"packtree.dev/kai-topology-plugin/internal/cli/overview"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 const (
@@ -31,7 +33,7 @@ func drawExplanation(pen *drawing.Pen, report *explanation.Report) string {
 	}
 	for i, gang := range report.Gangs {
 		if i == maxGangs {
-			more := count(len(report.Gangs)-i, "more gang")
+			more := brief.Count(len(report.Gangs)-i, "more gang")
 			fmt.Fprintf(&b, "\n%s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", more)))
 			break
 		}
@@ -117,10 +119,10 @@ func drawGang(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, 
 	title := kind + " " + gang.Namespace + "/" + gang.Name
 	switch gang.State {
 	case explanation.Runs:
-		fmt.Fprintf(b, "%s %s: %s\n", pen.Bold(title), pen.Good("has its nodes"), count(gang.Scheduled, "pod"))
+		fmt.Fprintf(b, "%s %s: %s\n", pen.Bold(title), pen.Good("has its nodes"), brief.Count(gang.Scheduled, "pod"))
 	case explanation.RunsPartly:
 		fmt.Fprintf(b, "%s %s: %s, and %s\n", pen.Bold(title), pen.Good("has all that it needs"),
-			count(gang.Scheduled, "pod"), pen.Careful(count(gang.Pending+gang.Gated, "further pod")+" waiting"))
+			brief.Count(gang.Scheduled, "pod"), pen.Careful(brief.Count(gang.Pending+gang.Gated, "further pod")+" waiting"))
 	case explanation.Waits:
 		fmt.Fprintf(b, "%s %s: %s\n", pen.Bold(title), pen.Bad("waits"), waitingText(gang))
 	}
@@ -214,9 +216,9 @@ func standsIn(domains map[string][]string) (text, single string) {
 		case len(paths) == 1:
 			single = paths[0]
 		case single == "":
-			return fmt.Sprintf("%d %ss", len(paths), levelName(level)), ""
+			return fmt.Sprintf("%d %ss", len(paths), overview.LevelName(level)), ""
 		default:
-			return fmt.Sprintf("%s (%d %ss)", single, len(paths), levelName(level)), single
+			return fmt.Sprintf("%s (%d %ss)", single, len(paths), overview.LevelName(level)), single
 		}
 	}
 	return single, single
@@ -247,7 +249,7 @@ func drawPods(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, 
 	}
 	for i, node := range slices.Sorted(maps.Keys(onNode)) {
 		if i == maxNodes {
-			more := count(len(onNode)-i, "more node")
+			more := brief.Count(len(onNode)-i, "more node")
 			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", more)))
 			return
 		}
@@ -287,7 +289,7 @@ func drawReason(b *strings.Builder, pen *drawing.Pen, reason explanation.Reason)
 	if reason.Wanted > 0 {
 		where := "the whole cluster"
 		if reason.Domain != "" {
-			where = fmt.Sprintf("%s %s", levelName(reason.Level), reason.Domain)
+			where = fmt.Sprintf("%s %s", overview.LevelName(reason.Level), reason.Domain)
 		}
 		fmt.Fprintf(b, "    nearest    %s: %d of %d pods fit\n", where, reason.Fit, reason.Wanted)
 	}
@@ -297,7 +299,7 @@ func drawReason(b *strings.Builder, pen *drawing.Pen, reason explanation.Reason)
 			baseAmount(short.Resource, short.Needed), baseAmount(short.Resource, short.Free))
 	}
 	for _, excluded := range reason.Excluded {
-		fmt.Fprintf(b, "    excluded   %s by %s\n", count(excluded.Nodes, "node"), pen.Careful(excluded.Reason))
+		fmt.Fprintf(b, "    excluded   %s by %s\n", brief.Count(excluded.Nodes, "node"), pen.Careful(excluded.Reason))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/shared/brief"
 )
 
 // drawLines draws a part of the drawing, with a line for each element as long as there are not too many.
@@ -33,7 +34,7 @@ func listLines[T any](b *strings.Builder, pen *drawing.Pen, all []T, line func(T
 func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []overview.Waiting) {
 	drawLines(b, pen, "Waiting", waiting, func(gang overview.Waiting) string {
 		name := gang.Namespace + "/" + gang.Name
-		text := fmt.Sprintf("%s  %s without a node", pen.Own(name, name), count(gang.Pending, "pod"))
+		text := fmt.Sprintf("%s  %s without a node", pen.Own(name, name), brief.Count(gang.Pending, "pod"))
 		if gang.Reason != "" {
 			text += "  " + pen.Careful(gang.Reason)
 		}
@@ -82,11 +83,4 @@ func drawOutOfService(b *strings.Builder, pen *drawing.Pen, nodes []overview.Out
 	if len(notReady) > 0 {
 		fmt.Fprintf(b, "%s  %s\n", pen.Bad("Not ready"), overview.NodeNames(notReady))
 	}
-}
-
-func count(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
 }

@@ -7,6 +7,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // drawPlacements counts the gangs that are proved to be in the fewest domains possible, and names the other gangs.
@@ -27,7 +28,7 @@ func drawPlacements(b *strings.Builder, pen *drawing.Pen, gangs []*explanation.G
 	}
 	fmt.Fprintln(b, pen.Bold("Placement"))
 	if fewest > 0 {
-		text := fmt.Sprintf("%s placed in the fewest domains possible of the preferred levels", count(fewest, "gang"))
+		text := fmt.Sprintf("%s placed in the fewest domains possible of the preferred levels", brief.Count(fewest, "gang"))
 		b.WriteString(pen.Wrap("  ", "    ", pen.Good("✓")+" "+text))
 	}
 	listLines(b, pen, rest, func(gang *explanation.Gang) string {

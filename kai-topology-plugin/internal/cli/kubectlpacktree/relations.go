@@ -8,6 +8,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/shared/brief"
 )
 
 // drawRelations draws a line for each relation, those first that do not hold.
@@ -22,7 +23,7 @@ func drawRelations(b *strings.Builder, pen *drawing.Pen, relations []overview.Re
 		}
 		if r.Lacks > 0 {
 			mark = pen.Bad("✗")
-			rule += fmt.Sprintf(": %s would have to go or to come", count(r.Lacks, "item"))
+			rule += fmt.Sprintf(": %s would have to go or to come", brief.Count(r.Lacks, "item"))
 		}
 		name := r.Namespace + "/" + r.Gang
 		return fmt.Sprintf("%s %s  %s  %s", mark, pen.Own(name, name), r.Name, rule)

@@ -8,6 +8,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/shared/brief"
 )
 
 // drawSeats draws a line for each gang that seats are held for: where, and until when at the latest.
@@ -18,7 +19,7 @@ func drawSeats(b *strings.Builder, pen *drawing.Pen, seats []overview.Seat) {
 	fmt.Fprintln(b, pen.Bold("Seats"))
 	for lines := 0; len(seats) > 0; lines++ {
 		if lines == maxLines {
-			fmt.Fprintf(b, "  %s\n", pen.Dim("… and "+count(len(seats), "more seat")))
+			fmt.Fprintf(b, "  %s\n", pen.Dim("… and "+brief.Count(len(seats), "more seat")))
 			break
 		}
 		first := seats[0]
@@ -48,5 +49,5 @@ func seatsText(seats []overview.Seat) string {
 	if !last.IsZero() {
 		until = "until " + last.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s for successors on %s, %s", count(len(seats), "seat"), overview.NodeNames(names), until)
+	return fmt.Sprintf("%s for successors on %s, %s", brief.Count(len(seats), "seat"), overview.NodeNames(names), until)
 }

@@ -134,7 +134,4 @@ func checkLevel(seen *overview.Overview, level string) error {
 func hosts(level string) bool { return level == "host" || named(corev1.LabelHostname, level) }
 
 // named reports whether a level on the command line means the label key.
-func named(key, level string) bool { return key == level || shortName(key) == level }
-
-// shortName is the last part of a label key: rack of topology/rack.
-func shortName(key string) string { return key[strings.LastIndex(key, "/")+1:] }
+func named(key, level string) bool { return key == level || nodes.ShortName(key) == level }

@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/shared/brief"
 )
 
 const (
@@ -75,7 +76,7 @@ func drawTopology(
 		fmt.Fprintf(b, " %s", pen.Dim("("+strings.Join(topology.Levels, " > ")+")"))
 	}
 	b.WriteString("\n")
-	rows := []row{{title: resourceName, domain: topology.Cluster, nodes: count(topology.Cluster.Nodes, "node")}}
+	rows := []row{{title: resourceName, domain: topology.Cluster, nodes: brief.Count(topology.Cluster.Nodes, "node")}}
 	rows = appendRows(rows, topology.Cluster, "", drawnLevels(topology, level))
 	rows[0].leaf = len(rows) == 1
 	layout := layoutOf(pen, rows, resourceName)
@@ -125,7 +126,8 @@ func appendRows(rows []row, of *occupancy.Domain, indent string, levels []string
 }
 
 func unlabelledRow(of *occupancy.Domain) row {
-	return row{title: "no " + levelName(of.Level) + " label", domain: of, nodes: count(of.Nodes, "node"), leaf: true}
+	title := "no " + overview.LevelName(of.Level) + " label"
+	return row{title: title, domain: of, nodes: brief.Count(of.Nodes, "node"), leaf: true}
 }
 
 // foldAlike makes one row of each run of domains that are free and alike. Domains of other levels than these are no
@@ -157,13 +159,13 @@ func alike(a, b *occupancy.Domain) bool {
 }
 
 func rowOf(run []*occupancy.Domain) row {
-	first, level := run[0], levelName(run[0].Level)
+	first, level := run[0], overview.LevelName(run[0].Level)
 	title := level + " " + first.Name
 	if first.Level == corev1.LabelHostname {
 		title = first.Name
 	}
 	if len(run) == 1 {
-		nodes := count(first.Nodes, "node")
+		nodes := brief.Count(first.Nodes, "node")
 		if first.Level == corev1.LabelHostname || first.Nodes == 0 {
 			nodes = ""
 		}
@@ -177,8 +179,6 @@ func rowOf(run []*occupancy.Domain) row {
 		domain: &sum, nodes: fmt.Sprintf("%d free %ss", len(run), level), leaf: true,
 	}
 }
-
-func levelName(key string) string { return overview.LevelName(key) }
 
 // layout has the widths of the columns.
 type layout struct {
@@ -279,7 +279,7 @@ func (l *layout) gangs(d *occupancy.Domain, width int) string {
 		}
 		text := shown + " " + l.amount(occupant.Amount)
 		if occupant.Amount == 0 {
-			text = shown + " " + count(occupant.Pods, "pod")
+			text = shown + " " + brief.Count(occupant.Pods, "pod")
 		}
 		rest := fmt.Sprintf("+%d", len(d.Gangs)-i)
 		width += 2 + drawing.Width(text)

@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 	"packtree.dev/shared/didyoumean"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/render"
@@ -131,9 +132,9 @@ func drawLosses(pen *drawing.Pen, report *lossReport) string {
 		case repairNone:
 			said = pen.Bad("not repaired: " + gang.Message)
 		}
-		fmt.Fprintf(&text, "%s/%s loses %s: %s\n", gang.Namespace, gang.Name, count(gang.LostPods, "pod"), said)
+		fmt.Fprintf(&text, "%s/%s loses %s: %s\n", gang.Namespace, gang.Name, brief.Count(gang.LostPods, "pod"), said)
 	}
-	without := pen.Bold("Without " + count(len(report.Nodes), "node"))
+	without := pen.Bold("Without " + brief.Count(len(report.Nodes), "node"))
 	verb := "lose"
 	switch len(report.Gangs) {
 	case 0:
@@ -151,7 +152,7 @@ func drawLosses(pen *drawing.Pen, report *lossReport) string {
 		}
 	}
 	fmt.Fprintf(&text, "%s: %s %s pods, %s\n",
-		without, count(len(report.Gangs), "gang"), verb, strings.Join(parts, ", "))
+		without, brief.Count(len(report.Gangs), "gang"), verb, strings.Join(parts, ", "))
 	return text.String()
 }
 

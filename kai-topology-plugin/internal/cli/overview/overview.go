@@ -169,7 +169,7 @@ func LevelName(key string) string {
 	if key == corev1.LabelHostname {
 		return "host"
 	}
-	return key[strings.LastIndex(key, "/")+1:]
+	return nodes.ShortName(key)
 }
 
 func offered(nodes []*corev1.Node, resource corev1.ResourceName) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/shared/brief"
 )
 
 // maxNamed is how many gangs a sentence names.
@@ -20,7 +21,7 @@ func (c *Choice) String() string {
 		where = " in " + c.Where
 	}
 	if len(c.Victims) == 0 {
-		return fmt.Sprintf("room is becoming free%s: waiting for %s to terminate", where, Count(len(c.Awaited), "pod"))
+		return fmt.Sprintf("room is becoming free%s: waiting for %s to terminate", where, brief.Count(len(c.Awaited), "pod"))
 	}
 	gangs, single := map[gang.Key]int{}, 0
 	for _, victim := range c.Victims {
@@ -36,21 +37,13 @@ func (c *Choice) String() string {
 	var parts []string
 	for i, key := range keys {
 		if i == maxNamed {
-			parts = append(parts, fmt.Sprintf("pods of %s", Count(len(keys)-i, "more gang")))
+			parts = append(parts, fmt.Sprintf("pods of %s", brief.Count(len(keys)-i, "more gang")))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s of %s", Count(gangs[key], "pod"), key))
+		parts = append(parts, fmt.Sprintf("%s of %s", brief.Count(gangs[key], "pod"), key))
 	}
 	if single > 0 {
-		parts = append(parts, Count(single, "pod")+" without a gang")
+		parts = append(parts, brief.Count(single, "pod")+" without a gang")
 	}
 	return fmt.Sprintf("room is being made%s: waiting for %s to terminate", where, strings.Join(parts, ", "))
-}
-
-// Count returns a number of things in words.
-func Count(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
 }

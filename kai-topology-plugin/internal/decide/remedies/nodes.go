@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/shared/brief"
 )
 
 // maxTaints is how many taints are tried, the most frequent first.
@@ -54,7 +54,7 @@ func (p *unplaced) tolerate(ctx context.Context) ([]Remedy, error) {
 		}
 		if fits {
 			change := fmt.Sprintf("tolerate taint %s (on %s)",
-				taint.ToString(), preemption.Count(onNodes[taint], "node"))
+				taint.ToString(), brief.Count(onNodes[taint], "node"))
 			found = append(found, Remedy{Kind: Tolerate, Change: change, Fits: true})
 		}
 	}
@@ -167,7 +167,7 @@ func (p *unplaced) needed(ctx context.Context) (*Nodes, error) {
 			needed.Domain[key] = p.why.Domain[i]
 		}
 	}
-	needed.Change = fmt.Sprintf("add %s like %s to %s", preemption.Count(needed.Count, "node"), model.Name, p.nearest())
+	needed.Change = fmt.Sprintf("add %s like %s to %s", brief.Count(needed.Count, "node"), model.Name, p.nearest())
 	return needed, nil
 }
 

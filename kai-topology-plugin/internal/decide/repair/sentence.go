@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // String says what moves: subgroup a (2 pods) from rack r1 to r2.
@@ -15,7 +15,7 @@ func (r Relocation) String() string {
 	if r.SubGroup == scheduling.RootGroup {
 		what = "the whole gang"
 	}
-	what += fmt.Sprintf(" (%s)", preemption.Count(r.Pods, "pod"))
+	what += fmt.Sprintf(" (%s)", brief.Count(r.Pods, "pod"))
 	if r.From != "" && r.To != "" {
 		what += fmt.Sprintf(" from %s %s to %s", r.Level, r.From, r.To)
 	}

@@ -207,7 +207,7 @@ func (s *Session) explainZones(answer *Answer) {
 		}
 		if full := s.tooFull(s.short(e)); full > 0 {
 			e.Excluded = append(e.Excluded, packing.Exclusion{Reason: eligibility.ZonesTooFull, Nodes: full})
-			e.Sentence = brief.Message(fmt.Sprintf("%s; %s excluded by %s", e.Sentence, counted(full, "node"),
+			e.Sentence = brief.Message(fmt.Sprintf("%s; %s excluded by %s", e.Sentence, brief.Count(full, "node"),
 				eligibility.ZonesTooFull))
 		}
 	}
@@ -265,13 +265,6 @@ func (s *Session) demandOf(resource string) *zones.Demand {
 		}
 	}
 	return nil
-}
-
-func counted(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
 }
 
 // recount counts the pods of bundles, which to the engine are one each.

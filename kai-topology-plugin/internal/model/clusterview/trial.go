@@ -107,18 +107,27 @@ func (t *Trial) Reserve(reserved Reserved) error {
 	t.reserved = fingerprint(reserved)
 	for node, pods := range reserved {
 		for _, pod := range pods {
-			requests, err := kubeframework.Requests(pod)
+			requests, err := t.requests(pod)
 			if err != nil {
-				return fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-			}
-			for _, port := range t.ports.Taken(eligibility.UsedBy(pod)) {
-				requests[port] = 1
+				return err
 			}
 			t.Cluster.Assign(packing.Pod{ID: "reserved " + string(pod.UID), Node: node, Requests: requests})
 		}
 		t.reserveZones(node, pods)
 	}
 	return nil
+}
+
+// requests is what a pod takes of its node, host ports included.
+func (t *Trial) requests(pod *corev1.Pod) (packing.Resources, error) {
+	requests, err := kubeframework.Requests(pod)
+	if err != nil {
+		return nil, fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	for _, port := range t.ports.Taken(eligibility.UsedBy(pod)) {
+		requests[port] = 1
+	}
+	return requests, nil
 }
 
 // Remove has nodes count as gone.
@@ -146,12 +155,9 @@ func (t *Trial) Detach(node string, pods []*corev1.Pod) error {
 	}
 	t.Cluster.Release(portsOn(node))
 	for _, pod := range pods {
-		requests, err := kubeframework.Requests(pod)
+		requests, err := t.requests(pod)
 		if err != nil {
-			return fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		}
-		for _, port := range t.ports.Taken(eligibility.UsedBy(pod)) {
-			requests[port] = 1
+			return err
 		}
 		for resource, amount := range requests {
 			rest[resource] -= amount

@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // branch is a line of a drawing with the lines below it. Above the nodes it is a domain.
@@ -68,17 +69,10 @@ func (b *branch) idleness() string {
 	case b.idle == 0:
 		return ""
 	case b.busy == 0:
-		return fmt.Sprintf(": %s, nothing of these PodGroups", count(b.idle, "node"))
+		return fmt.Sprintf(": %s, nothing of these PodGroups", brief.Count(b.idle, "node"))
 	default:
-		return fmt.Sprintf(" (and %s with nothing of these PodGroups)", count(b.idle, "node"))
+		return fmt.Sprintf(" (and %s with nothing of these PodGroups)", brief.Count(b.idle, "node"))
 	}
-}
-
-func count(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
 }
 
 // printTree draws every topology that a PodGroup names, or else all nodes, with what stands where, and a line for each
@@ -125,7 +119,7 @@ func drawnTopologies(in *inventory.Inventory, decided *Result) []string {
 func summary(podGroup PodGroupResult) string {
 	line := fmt.Sprintf("%s/%s: %s", podGroup.Namespace, podGroup.Name, podGroup.Verdict)
 	if podGroup.Verdict == scheduling.ReasonPlaced {
-		line += fmt.Sprintf(", %s given a node", count(len(podGroup.Assignments), "pod"))
+		line += fmt.Sprintf(", %s given a node", brief.Count(len(podGroup.Assignments), "pod"))
 	}
 	if podGroup.Message != "" {
 		line += ": " + podGroup.Message
@@ -173,15 +167,10 @@ func (b *branch) descend(node *corev1.Node, levels []string) []*branch {
 		if levels[i] == corev1.LabelHostname {
 			break
 		}
-		b = b.child(name, fmt.Sprintf("%s %s", shortName(levels[i]), name))
+		b = b.child(name, fmt.Sprintf("%s %s", nodes.ShortName(levels[i]), name))
 		branches = append(branches, b)
 	}
 	return branches
-}
-
-// shortName is the last part of a label key: rack of topology/rack.
-func shortName(label string) string {
-	return label[strings.LastIndex(label, "/")+1:]
 }
 
 // occupantsOf lists the pods of the PodGroups, a line for each subgroup.

@@ -24,7 +24,7 @@ func utilisation(node *corev1.Node, pods []*corev1.Pod) string {
 	var shown []string
 	for _, name := range interesting(node.Status.Allocatable) {
 		amount, offered := used[name], node.Status.Allocatable[name]
-		shown = append(shown, fmt.Sprintf("%s %s/%s", shortName(string(name)), amount.String(), offered.String()))
+		shown = append(shown, fmt.Sprintf("%s %s/%s", nodes.ShortName(string(name)), amount.String(), offered.String()))
 	}
 	return strings.Join(shown, ", ")
 }

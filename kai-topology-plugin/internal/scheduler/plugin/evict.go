@@ -19,6 +19,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
+	"packtree.dev/shared/brief"
 )
 
 // eviction is the pods that leave for a gang.
@@ -134,7 +135,7 @@ func (e *executor) announceRoom(eviction eviction) {
 		e.announce(key, gangevents.News{
 			Type: corev1.EventTypeWarning, Reason: gangevents.Preempted,
 			Note: fmt.Sprintf("%s stopped to make room for PodGroup %s",
-				preemption.Count(pods, "pod"), klog.KObj(eviction.gang.PodGroup)),
+				brief.Count(pods, "pod"), klog.KObj(eviction.gang.PodGroup)),
 		})
 	}
 	e.announce(eviction.gang.Key(), gangevents.News{

@@ -13,12 +13,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
-	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // follow does the next step of a plan.
@@ -47,7 +47,7 @@ func (m *mender) follow(r *round, podGroup *scheduling.PodGroup, plan repair.Pla
 		r.said[key] = gangstate.Repair{
 			Reason: scheduling.ReasonMoving,
 			Message: fmt.Sprintf("moves %s: room is held there for %s",
-				plan.What(), preemption.Count(len(plan.Seats), "pod")),
+				plan.What(), brief.Count(len(plan.Seats), "pod")),
 		}
 		m.hold(r, podGroup, plan)
 	}
@@ -141,7 +141,7 @@ func (m *mender) evictMoved(ctx context.Context, r *round, podGroup *scheduling.
 		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", move.Evicted, "what", move.What)
 		m.effects.announce(key, gangevents.News{
 			Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
-			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(move.Evicted, "pod"), move.What),
+			Note: fmt.Sprintf("%s evicted, moving %s", brief.Count(move.Evicted, "pod"), move.What),
 		})
 	}
 }
