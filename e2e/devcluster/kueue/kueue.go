@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/devcluster/internal/programs"
 	"packtree.dev/shared/freeport"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 }
 
 // Install installs Kueue's kinds and webhooks into a cluster, runs its manager under an administrator's account, and
-// returns when the webhooks answer.
+// returns when the webhooks answer and kube-controller-manager knows the kinds.
 func Install(ctx context.Context, cluster *devcluster.Cluster, options Options) error {
 	module, err := module(ctx, cluster.Root())
 	if err != nil {
@@ -60,12 +61,20 @@ func Install(ctx context.Context, cluster *devcluster.Cluster, options Options) 
 	if err != nil {
 		return fmt.Errorf("configuring Kueue: %w", err)
 	}
-	return cluster.Run(ctx, devcluster.Program{
+	err = cluster.Run(ctx, devcluster.Program{
 		Name:   Program,
 		Path:   filepath.Join(cluster.Root(), "bin", "tools", Program),
 		Args:   []string{"--config=" + file, "--kubeconfig=" + cluster.Kubeconfig, "--zap-log-level=2"},
 		Health: "http://" + k.health + "/readyz",
 	})
+	if err != nil {
+		return err
+	}
+	// The garbage collector learns of kinds when it starts, and every 30 s after that.
+	if err := cluster.Stop(ctx, programs.ControllerManager); err != nil {
+		return err
+	}
+	return cluster.Start(ctx, programs.ControllerManager)
 }
 
 // Reconfigure writes another configuration, which Kueue reads at its next start.
