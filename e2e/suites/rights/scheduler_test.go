@@ -32,7 +32,7 @@ func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Con
 	return suite.AllOf(
 		w.untilNeeded(func(ctx context.Context, t *testing.T, attempt int) {
 			// Until the API server knows of the denial, pods may be bound.
-			if attempt%50 == 0 {
+			if attempt%10 == 0 {
 				w.Answer(ctx, t, "delete", "--ignore-not-found", "-f", w.File(t, "unbound.yaml"))
 				w.Answer(ctx, t, "apply", "-f", w.File(t, "unbound.yaml"))
 			}

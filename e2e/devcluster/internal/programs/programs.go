@@ -187,8 +187,8 @@ func (l Layout) ControllerManagerArgs() []string {
 		// A new node waits for this period, 5s by default.
 		"--node-monitor-period=1s",
 		// A scale-in by an autoscaler must not take minutes here.
-		"--horizontal-pod-autoscaler-sync-period=5s",
-		"--horizontal-pod-autoscaler-downscale-stabilization=10s",
+		"--horizontal-pod-autoscaler-sync-period=2s",
+		"--horizontal-pod-autoscaler-downscale-stabilization=4s",
 		// Pods of a Service that become ready one after the other cause one write of its EndpointSlice, not one each.
 		"--endpointslice-updates-batch-period=500ms",
 		// Some seconds longer than the lease, as in the defaults of both.
