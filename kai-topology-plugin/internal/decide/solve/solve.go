@@ -37,7 +37,8 @@ func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
 	all := wishesOf(request)
 	var refusal *Answer // With all room of overdue gangs left alone.
 	// 2. It is asked with all wishes. One that is not granted is given up, and those before it are made again.
-	for wishes, missed := all.made, wish(0); ; wishes = wishes&^missed | all.made&(missed-1) {
+	var missed wish
+	for wishes := all.made; ; wishes = wishes&^missed | all.made&(missed-1) {
 		given := all.outer(request, wishes)
 		asked, together := given, (*Answer)(nil)
 		if wishes&expecting != 0 {

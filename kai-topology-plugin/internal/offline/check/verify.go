@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -92,25 +93,24 @@ func (v *verifier) podGroup(ctx context.Context, given *podGroup) error {
 	return v.table.Assume(turn.Gang.Pending, given.Assignments)
 }
 
+var verdicts = []string{
+	scheduling.ReasonPlaced, scheduling.ReasonInfeasible, scheduling.ReasonUnknown, scheduling.ReasonIncomplete,
+	scheduling.ReasonInvalid,
+}
+
 // verdict compares the verdict with what the PodGroup and its pods say without any node.
 func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 	key, due := given.key(), ""
 	if turn.Hold != nil {
 		due = turn.Hold.Reason
 	}
-	switch given.Verdict {
-	case scheduling.ReasonPlaced, scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
-		if due != "" {
-			v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
-		}
-	case scheduling.ReasonIncomplete, scheduling.ReasonInvalid:
-		if due == "" && given.Verdict == scheduling.ReasonIncomplete {
-			v.fault(key, complete, given.Verdict)
-		} else if due != "" && due != given.Verdict {
-			v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
-		}
-	default:
+	switch {
+	case !slices.Contains(verdicts, given.Verdict):
 		v.fault(key, "there is no verdict %q", given.Verdict)
+	case due != "" && due != given.Verdict:
+		v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
+	case due == "" && given.Verdict == scheduling.ReasonIncomplete:
+		v.fault(key, complete, given.Verdict)
 	}
 	if reason := given.Reason; reason != given.Verdict && (reason != "" || given.Verdict != scheduling.ReasonPlaced) {
 		v.fault(key, "the reason %q is not that of the verdict %s", reason, given.Verdict)
