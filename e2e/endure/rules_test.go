@@ -121,7 +121,7 @@ func TestEachRuleFails(t *testing.T) {
 			w.Objects[0].Object["status"] = nil
 		}, []string{vain}},
 		"a scale is lost": {func(w *endure.World) {
-			w.Objects[0].Object["spec"].(map[string]any)["parallelism"] = int64(3)
+			w.Objects[0].Object["spec"].(map[string]any)["parallelism"] = int64(1)
 		}, []string{spec}},
 		"an update is lost":       {func(w *endure.World) { w.Pods[1].Spec.Containers[0].Image = "image:0" }, []string{spec}},
 		"a condition is outdated": {func(w *endure.World) { w.Groups[0].Generation = 3 }, []string{status}},
