@@ -79,7 +79,7 @@ func (c *Campaign) perform(ctx context.Context, act Act) error {
 	c.say("%s: %s", act.Name, chosen.target)
 	err := insist(ctx, chosen.do)
 	if chosen.undo != nil {
-		time.Sleep(act.For)
+		pause(ctx, act.For)
 		err = errors.Join(err, insist(ctx, chosen.undo))
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
@@ -308,7 +308,7 @@ func changeNode(change func(*corev1.Node), flaps int) func(*Campaign, *rand.Rand
 		return action{"node faults", original.Name, func(ctx context.Context) (err error) {
 			for range flaps {
 				err = errors.Join(err, has(ctx, change))
-				time.Sleep(time.Second)
+				pause(ctx, time.Second)
 				err = errors.Join(err, back(ctx))
 			}
 			return errors.Join(err, has(ctx, change))
@@ -357,3 +357,11 @@ func insist(ctx context.Context, send func(context.Context) error) error {
 // decided are the reasons of refusals.
 var decided = []metav1.StatusReason{metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonConflict, metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonBadRequest}
+
+// pause waits for a time, or until there is nothing more to wait for.
+func pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+}

@@ -242,7 +242,7 @@ func (c *Campaign) watch(ctx context.Context) {
 			last = world
 		}
 		at = now
-		time.Sleep(time.Second)
+		pause(ctx, time.Second)
 	}
 }
 

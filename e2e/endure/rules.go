@@ -133,7 +133,7 @@ func orphaned(w *World) map[string]string {
 	w.each(func(_ string, object client.Object) { exists[object.GetUID()] = true })
 	w.each(func(kind string, object client.Object) {
 		for _, owner := range object.GetOwnerReferences() {
-			if len(w.Objects) > 0 && !exists[owner.UID] && !(kind == "Pod" && object.GetDeletionTimestamp() != nil) {
+			if len(w.Objects) > 0 && !exists[owner.UID] && (kind != "Pod" || object.GetDeletionTimestamp() == nil) {
 				broken[kind+" "+name(object)] = fmt.Sprintf("%s %s is gone", owner.Kind, owner.Name)
 			}
 		}
@@ -238,31 +238,42 @@ func untrue(w *World) map[string]string {
 		}
 	}
 	for i := range w.Objects {
-		object := &w.Objects[i]
-		owns, wanted, is := w.pods(object)
-		ready, observed := readyOf(object)
-		if !is || ready == "" {
-			if is && (object.GetKind() == "DynamoGraphDeployment" || object.GetKind() == "PodCliqueSet") {
-				broken[object.GetKind()+" "+name(object)] = "it does not say whether it is ready"
-			}
-			continue
-		}
-		bound, runs := 0, 0
-		for j := range w.Pods {
-			if pod := &w.Pods[j]; counts(pod) && owns(pod) && pod.Spec.NodeName != "" {
-				bound++
-				if pod.Status.Phase == corev1.PodRunning {
-					runs++
-				}
-			}
-		}
-		if observed != object.GetGeneration() || runs == wanted && ready != "True" || bound == 0 && ready == "True" {
-			broken[object.GetKind()+" "+name(object)] = fmt.Sprintf(
-				"it says Ready=%s of generation %d, which is %d; of %d pods %d are bound, and %d run", ready, observed,
-				object.GetGeneration(), wanted, bound, runs)
+		if lie := w.lie(&w.Objects[i]); lie != "" {
+			broken[w.Objects[i].GetKind()+" "+name(&w.Objects[i])] = lie
 		}
 	}
 	return broken
+}
+
+// lie says what is wrong with the condition Ready of a user's object; empty if nothing is.
+func (w *World) lie(object *unstructured.Unstructured) string {
+	owns, wanted, is := w.pods(object)
+	ready, observed := readyOf(object)
+	switch ours := object.GetKind() == "DynamoGraphDeployment" || object.GetKind() == "PodCliqueSet"; {
+	case is && ready == "" && ours:
+		return "it does not say whether it is ready"
+	case !is || ready == "":
+		return ""
+	}
+	bound, runs := w.running(owns)
+	if observed == object.GetGeneration() && (runs != wanted || ready == "True") && (bound > 0 || ready != "True") {
+		return ""
+	}
+	return fmt.Sprintf("it says Ready=%s of generation %d, which is %d; of %d pods %d are bound, and %d run", ready,
+		observed, object.GetGeneration(), wanted, bound, runs)
+}
+
+// running counts pods that have a node, and those of them that run.
+func (w *World) running(owns func(pod *corev1.Pod) bool) (bound, runs int) {
+	for i := range w.Pods {
+		if pod := &w.Pods[i]; counts(pod) && owns(pod) && pod.Spec.NodeName != "" {
+			bound++
+			if pod.Status.Phase == corev1.PodRunning {
+				runs++
+			}
+		}
+	}
+	return bound, runs
 }
 
 func readyOf(object *unstructured.Unstructured) (status string, observed int64) {
