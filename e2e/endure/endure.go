@@ -271,7 +271,7 @@ func (c *Campaign) countBound(last, world *World) {
 // by a timer.
 const (
 	still   = 20 * time.Second
-	patient = 90 * time.Second
+	patient = 4 * time.Minute
 )
 
 // rest waits until no rule is broken and nothing is written any more. What does not come to rest is a violation.

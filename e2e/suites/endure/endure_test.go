@@ -33,7 +33,7 @@ func TestCampaign(t *testing.T) {
 	}()
 	report, err := endure.Run(t.Context(), own, endure.Options{
 		Seed: *seed, Length: *length, Round: 2 * time.Minute, Pace: 400 * time.Millisecond, Failing: 0.12,
-		Patience: 8 * time.Minute, Progress: os.Stderr,
+		Patience: 20 * time.Minute, Progress: os.Stderr,
 	})
 	if err != nil {
 		t.Fatal(err)
