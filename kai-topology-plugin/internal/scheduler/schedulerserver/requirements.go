@@ -42,7 +42,7 @@ func suitAPIServer(ctx context.Context, opts *options.Options, flags *pflag.Flag
 	if err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(context.Context) (bool, error) {
 		answer, err := server.ServerVersion()
 		if err != nil {
-			return apierrors.ReasonForError(err) != "", nil // A server that hides its version has answered.
+			return apierrors.IsNotFound(err), nil // One that starts refuses at first, or is not there.
 		}
 		found, err = version.ParseGeneric(answer.GitVersion)
 		return true, err

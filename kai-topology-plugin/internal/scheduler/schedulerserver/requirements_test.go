@@ -15,10 +15,13 @@ func TestFeaturesAreThoseOfTheAPIServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		server, serves string
 		flags          []string
+		refusals       int
 		emulates       string
 		fails          string
 	}{
 		"an older API server": {server: "v1.34.9", serves: devices, emulates: "[1.34]"},
+		"an older API server that refuses while it starts": {server: "v1.34.9", serves: devices, refusals: 1,
+			emulates: "[1.34]"},
 		"a provider's name for its version": {server: "v1.35.2-gke.1000", serves: devices,
 			emulates: "[1.35]"},
 		"an older API server, but the flag says what is emulated": {server: "v1.34.9", serves: devices,
@@ -34,6 +37,12 @@ func TestFeaturesAreThoseOfTheAPIServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
+				if r.URL.Path == "/version" && c.refusals > 0 {
+					c.refusals--
+					w.WriteHeader(http.StatusForbidden)
+					fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`)
+					return
+				}
 				answers := map[string]string{"/apis/resource.k8s.io/v1": c.serves}
 				if c.server != "" {
 					answers["/version"] = fmt.Sprintf(`{"gitVersion": %q}`, c.server)
