@@ -32,6 +32,8 @@ var excused = map[string]string{
 	"ClusterRole kai-topology-plugin: patch compositepodgroups/status.scheduling.k8s.io": servesNone,
 	"ClusterRole kai-topology-plugin: patch events.events.k8s.io": "counts an event that happens again while the " +
 		"pod stays as it is to the last byte, as kube-scheduler does",
+	"ClusterRole kai-topology-plugin: patch events": "counts an event again, as above, where discovery failed when the " +
+		"scheduler started",
 	"ClusterRole grove-operator: get resourceclaims.resource.k8s.io": "looks whose a claim is that has the name of one " +
 		"to be made",
 	"ClusterRole grove-operator: delete workloads.kueue.x-k8s.io": "the admission plugin asks for it when an owner is " +
