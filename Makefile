@@ -83,7 +83,7 @@ tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK, helm and
 generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs; the page of view
 	shared/api/generate.sh
 	go run ./e2e/cmd/valuetables charts/*
-	@GOWORK=off go -C e2e/tools/page run . $(CURDIR)/kai-topology-plugin/internal/cli/view/page $(CURDIR)/kai-topology-plugin/internal/cli/view/bundle
+	@e2e/tools/page/bundle.sh
 
 tidy: ## go.mod and go.sum of every module, with the versions that the programs and the tools of e2e/tools use together
 	@directory=$$(mktemp -d) && export GOWORK=$$directory/go.work && go work init $(MODULES:%=./%) ./e2e/tools && go work sync; rm -r $$directory
@@ -118,7 +118,7 @@ stories = $(call tested,$(TESTS) --format=testname --packages="$(1)" -- $(2) | g
 # Vetting is left to make lint, which need not load all of Kubernetes for it.
 GO_TEST = -vet=off -timeout=60m
 PACKAGES = $$(go list $(addprefix ./,$(filter $(MODULES:%=%/%),$(LONG_PACKAGES))) $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
-TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools/kind e2e/tools/page e2e/tools/promql)
+TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools/kind e2e/tools/promql)
 
 bin/gotestsum: e2e/tools/gotestsum/go.mod
 	@GOWORK=off go -C e2e/tools/gotestsum build -o $(CURDIR)/$@ gotest.tools/gotestsum

@@ -1,4 +1,4 @@
-// Made from page, sources 8cb3a960995441e0b6f03c5fa374db5a3ee40d5a40e4966ce9c54dfb9ed89f19
+// Made from page, sources a374d353a04a418226f42a62b5cf894c3ba033ebf25a638a882fa453bb2556e2
 /*
 d3-hierarchy:
 
