@@ -117,6 +117,18 @@ func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
 	}
 }
 
+func TestAPodThatWasNeverTriedIsToldWhenItIs(t *testing.T) {
+	pod := newPod("gang")
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: scheduling.PodReasonWaitingForGang,
+		Message: "waiting for pods to be created",
+	}}
+	told, _, _ := fail(t, pod, misfit(4, "no rack has room"))
+	if diff := cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestAPodThatWasToldBeforeARestartIsNotToldAgain(t *testing.T) {
 	pod := newPod("gang")
 	pod.Status.Conditions = []corev1.PodCondition{{

@@ -7,6 +7,8 @@ import (
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/lru"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // remembered is how many pods are known to have had their event before the API server shows it.
@@ -22,13 +24,14 @@ func newInformed() *informed {
 }
 
 // first reports whether the pod has had no event yet. The condition that goes with the event says so,
-// also after a restart; the memory is for the moment until the cache has the condition.
+// also after a restart; the memory is for the moment until the cache has the condition. Pods that were never tried have
+// conditions without an event.
 func (t *informed) first(pod *corev1.Pod) bool {
 	_, recently := t.recent.Get(pod.UID)
 	t.recent.Add(pod.UID, nil)
 	_, condition := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled)
 	return !recently && (condition == nil || condition.Status != corev1.ConditionFalse ||
-		condition.Reason == corev1.PodReasonSchedulingGated)
+		condition.Reason == corev1.PodReasonSchedulingGated || condition.Reason == scheduling.PodReasonWaitingForGang)
 }
 
 // recorder records the first event that says why a pod waits, in the words of its gang, and no further ones.

@@ -35,7 +35,12 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
-	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Status: p.gangs.Status(podGroup)}
+	waiting := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !gang.Pending(pod) || !p.profiles.have(pod.Spec.SchedulerName)
+	})
+	observed := podgroupstatus.Observed{
+		Gang: assembled, Waiting: waiting, Hold: held, Status: p.gangs.Status(podGroup),
+	}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}

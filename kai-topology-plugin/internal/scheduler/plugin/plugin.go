@@ -104,8 +104,9 @@ var (
 
 // Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if
 // another one is the leader: up to then it writes nothing. Marks reports whether a pod of a gang that does not fit is
-// to be marked unschedulable, and queue returns what takes the place of kube-scheduler's queue.
-func Factory(leading <-chan struct{}) (
+// to be marked unschedulable, and queue returns what takes the place of kube-scheduler's queue. SetCondition is called
+// while this process schedules.
+func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) (
 	factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool,
 	queue func(backend.SchedulingQueue) backend.SchedulingQueue,
 ) {
@@ -139,6 +140,7 @@ func Factory(leading <-chan struct{}) (
 			return nil, err
 		}
 		made.reader.placement = arguments.Placement
+		made.effects.status.SetCondition = setCondition
 		made.effects.status.Natives = podgroupstatus.Natives{Groups: shared.natives.Groups, Client: untyped}
 		made.mender.unset = arguments.repair
 		if arguments.ReserveFor != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ type Observed struct {
 	Elsewhere bool
 	// Gang has the pods as the API server shows them.
 	Gang *gang.Gang
+	// Waiting are its pods that the process may give a node, and that have none.
+	Waiting []*corev1.Pod
 	// Hold says why the gang cannot be planned; nil if it can.
 	Hold *gang.Hold
 	// Groups say where the standing pods are; nil if the PodGroup is invalid.

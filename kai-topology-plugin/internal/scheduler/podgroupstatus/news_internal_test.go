@@ -186,3 +186,38 @@ func TestStepsOfARepairAreTold(t *testing.T) {
 		}
 	}
 }
+
+// No pod of a gang that cannot be planned is tried, so that no attempt says why it waits.
+func TestPodsThatAreNotTriedSayWhatTheirGangSays(t *testing.T) {
+	s := newStory()
+	said := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no room"}}}}
+	fresh := &corev1.Pod{}
+	tried := Observed{Waiting: []*corev1.Pod{said, fresh}}
+	incomplete := tried
+	incomplete.Hold = &gang.Hold{Reason: scheduling.ReasonIncomplete}
+	for _, step := range []struct {
+		name     string
+		observed Observed
+		sentence string
+		after    time.Duration
+		pods     int
+		again    time.Duration
+	}{
+		{"pods are still coming", incomplete, "has 1 of 3", 0, 0, 10 * time.Second},
+		{"another pod has come", incomplete, "has 2 of 3", 9 * time.Second, 0, 10 * time.Second},
+		{"no further one comes", incomplete, "has 2 of 3", 19 * time.Second, 2, 0},
+		{"it is tried", tried, "no rack", 20 * time.Second, 0, 10 * time.Second},
+		{"the next pod is not tried soon", tried, "no rack", 30 * time.Second, 1, 0},
+	} {
+		condition := metav1.Condition{Status: metav1.ConditionFalse, Message: step.sentence}
+		pods, again := s.told.untold(step.observed, condition, start.Add(step.after))
+		if len(pods) != step.pods || again != step.again {
+			t.Errorf("%s: %d pods are told, and again after %v", step.name, len(pods), again)
+		}
+	}
+	placed := metav1.Condition{Status: metav1.ConditionTrue}
+	if pods, again := s.told.untold(tried, placed, start.Add(time.Hour)); len(pods) > 0 || again > 0 {
+		t.Errorf("of a gang that is placed %d pods are told, and again after %v", len(pods), again)
+	}
+}

@@ -2,6 +2,7 @@ package podgroupstatus
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,9 @@ type said struct {
 type told struct {
 	// waits is why the gang waits by its status, as the metrics have it; empty if it does not.
 	waits string
+	// sentence is what the gang says of its wait, since then.
+	sentence string
+	since    time.Time
 	// announced is what events have said of it.
 	announced
 }

@@ -40,6 +40,8 @@ type Writer struct {
 	Natives Natives
 	// Adviser may be unset.
 	Adviser Adviser
+	// SetCondition writes conditions of pods.
+	SetCondition SetCondition
 
 	client    schedulingclient.PodGroupsGetter
 	observe   Observe
@@ -137,8 +139,10 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	for _, one := range news {
 		w.announcer.Announce(subject, one)
 	}
-	if again > 0 {
-		w.queue.AddAfter(key, again)
+	for _, after := range []time.Duration{again, w.tell(key, observed, desired.Condition, now.Time)} {
+		if after > 0 {
+			w.queue.AddAfter(key, after)
+		}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 		Eventually(nodesNeeded(namespace, "wide")).Should(BeEmpty())
 	})
 
-	It("add none for pods behind gates, nor for gangs that are not to be marked", func() {
+	It("add none for pods behind gates, nor for gangs that lack pods or are not to be marked", func() {
 		givenRack("z1", "r1", 1, 2)
 		gated := pod(namespace, "gated", "", "gated-0", 4)
 		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "grove.io/podgang-pending-creation"}}
@@ -86,6 +86,10 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 			Equal(map[string]bool{scheduling.PodReasonWaitingForGang: false}))
 		Eventually(askedFor(namespace, gangOf("gated"))).Should(
 			Equal(map[string]bool{corev1.PodReasonSchedulingGated: false}))
+		givenPodGroup(namespace, "lacking", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
+		givenPods(namespace, "lacking", "", 1, 1)
+		Eventually(askedFor(namespace, gangOf("lacking"))).Should(
+			Equal(map[string]bool{scheduling.PodReasonWaitingForGang: false}))
 	})
 
 	It("add none while room is being made, at any moment", func() {

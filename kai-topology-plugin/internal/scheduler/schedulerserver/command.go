@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
@@ -126,7 +127,10 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 		opts.Metrics = nil
 	}
 	leading := make(chan struct{})
-	factory, marks, queue := plugin.Factory(leading)
+	var conditions *gangfailures.Conditions
+	factory, marks, queue := plugin.Factory(leading, func(pod *corev1.Pod, condition *corev1.PodCondition) {
+		conditions.Set(pod, condition)
+	})
 	config, scheduler, err := app.Setup(ctx, opts, app.WithPlugin(plugin.Name, factory))
 	remove()
 	if err != nil {
@@ -134,7 +138,7 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	}
 	scheduler.SchedulingQueue = queue(scheduler.SchedulingQueue)
 	announceFirstPod(scheduler, leading)
-	conditions := gangfailures.NewConditions(config.Client, config.InformerFactory.Core().V1().Pods().Lister())
+	conditions = gangfailures.NewConditions(config.Client, config.InformerFactory.Core().V1().Pods().Lister())
 	go conditions.Run(ctx)
 	scheduler.FailureHandler = gangfailures.Handler(scheduler.FailureHandler, conditions, marks)
 	err = app.Run(ctx, config, scheduler)

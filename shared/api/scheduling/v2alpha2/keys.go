@@ -146,8 +146,9 @@ const (
 	ReasonWaiting = "Waiting"
 )
 
-// PodReasonWaitingForGang is the reason of a pod's condition PodScheduled (False) while its gang does not fit and has
-// markUnschedulable: false. Cluster autoscalers add nodes for pods with the reason Unschedulable only.
+// PodReasonWaitingForGang is the reason of a pod's condition PodScheduled (False) while its gang is not tried, since it
+// lacks pods or is invalid, and while it does not fit and has markUnschedulable: false. Cluster autoscalers add nodes
+// for pods with the reason Unschedulable only.
 const PodReasonWaitingForGang = "WaitingForGang"
 
 // ConditionRepairPlanned says what is done about a gang that has lost pods which cannot be replaced where the others
