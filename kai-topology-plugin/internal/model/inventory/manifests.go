@@ -97,22 +97,26 @@ func (in *Inventory) addTopology(document manifests.Document) []manifests.Findin
 
 func (in *Inventory) addZones(document manifests.Document) []manifests.Finding {
 	read, err := zones.Read(document.Object)
-	wrong := &field.Error{}
-	if errors.As(err, &wrong) {
-		return document.FieldFindings(field.ErrorList{wrong})
-	}
 	if err != nil {
-		return []manifests.Finding{document.Finding("", err.Error())}
+		return unreadable(document, err)
 	}
 	in.Zones.Set(read)
 	return nil
+}
+
+// unreadable says why a document was refused, at the field that the error names.
+func unreadable(document manifests.Document, err error) []manifests.Finding {
+	if wrong := (&field.Error{}); errors.As(err, &wrong) {
+		return document.FieldFindings(field.ErrorList{wrong})
+	}
+	return []manifests.Finding{document.Finding("", err.Error())}
 }
 
 // addNative takes a group of Kubernetes as far as it is understood: its own API server has said what is wrong with it.
 func addNative(native *nativegroups.Forest, document manifests.Document) []manifests.Finding {
 	group, err := nativegroups.Read(document.Object)
 	if err != nil {
-		return []manifests.Finding{document.Finding("", err.Error())}
+		return unreadable(document, err)
 	}
 	identify(group)
 	native.Set(group)

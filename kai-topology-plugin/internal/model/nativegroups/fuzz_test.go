@@ -2,6 +2,7 @@ package nativegroups_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,7 +23,7 @@ const fuzzed = `[{"kind": "CompositePodGroup", "apiVersion": "scheduling.k8s.io/
 "status": {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "False", "message": "Infeasible: x"}]}}]`
 
 // FuzzForest: whatever groups there are, and in whatever order they come, each gang is a PodGroup from which a tree can be
-// made, unless a number in it is below 0, and each pod is a member of one gang.
+// made, and each pod is a member of one gang.
 func FuzzForest(f *testing.F) {
 	var seed any
 	if err := json.Unmarshal([]byte(fuzzed), &seed); err != nil {
@@ -37,8 +38,12 @@ func FuzzForest(f *testing.F) {
 		}
 		forest := &nativegroups.Forest{}
 		for _, object := range objects {
-			group, err := nativegroups.Read(&unstructured.Unstructured{Object: object})
-			if err != nil || len(validation.IsDNS1123Subdomain(group.Name)) > 0 || group.Kind == "" {
+			written := &unstructured.Unstructured{Object: object}
+			if !slices.Contains(nativegroups.Kinds, written.GroupVersionKind().GroupKind()) {
+				continue
+			}
+			group, err := nativegroups.Read(written)
+			if err != nil || len(validation.IsDNS1123Subdomain(group.Name)) > 0 {
 				continue
 			}
 			forest.Set(group)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // APIGroup is the API group of the kinds.
@@ -67,9 +68,17 @@ type spec struct {
 // Read returns the group that an object is. An error names the field.
 func Read(object *unstructured.Unstructured) (*Group, error) {
 	group := &Group{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group); err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(),
-			explained(object, err))
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
+	switch least, gang := group.minimum(), field.NewPath("spec", "schedulingPolicy", "gang"); {
+	case err != nil:
+		err = explained(object, err)
+	case *least < 0 && group.Kind == Composite:
+		err = field.Invalid(gang.Child("minGroupCount"), *least, "must not be negative")
+	case *least < 0:
+		err = field.Invalid(gang.Child("minCount"), *least, "must not be negative")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 	}
 	return group, nil
 }

@@ -254,13 +254,18 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 }
 
 func TestAGroupThatCannotBeReadNamesTheField(t *testing.T) {
-	object := &unstructured.Unstructured{Object: map[string]any{"kind": "PodGroup",
-		"metadata": map[string]any{"name": "g", "namespace": "ns"}, "spec": map[string]any{
-			"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": "two"}}}}}
-	_, err := nativegroups.Read(object)
-	const want = "reading PodGroup ns/g: spec.schedulingPolicy.gang.minCount: is a string, and must be a value of type int32"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	for want, gang := range map[string]map[string]any{
+		"PodGroup: spec.schedulingPolicy.gang.minCount: is a string, and must be a value of type int32":        {"minCount": "two"},
+		"PodGroup: spec.schedulingPolicy.gang.minCount: Invalid value: -1: must not be negative":               {"minCount": int64(-1)},
+		"CompositePodGroup: spec.schedulingPolicy.gang.minGroupCount: Invalid value: -2: must not be negative": {"minGroupCount": int64(-2)},
+	} {
+		kind, message, _ := strings.Cut(want, ": ")
+		_, err := nativegroups.Read(&unstructured.Unstructured{Object: map[string]any{"kind": kind,
+			"metadata": map[string]any{"name": "g", "namespace": "ns"},
+			"spec":     map[string]any{"schedulingPolicy": map[string]any{"gang": gang}}}})
+		if want := "reading " + kind + " ns/g: " + message; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
