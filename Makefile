@@ -32,7 +32,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo endure vulncheck binaries images plugin freeze release-check release matrix clean
+.PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo endure fuzz vulncheck binaries images plugin freeze release-check release matrix clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -139,6 +139,14 @@ e2e-crashes: build tools bin/tests ## the stories of the suite life, each also w
 
 endure: build tools bin/tests ## a campaign of faults for LENGTH (10m) with SEED (1): programs, control plane, API calls, nodes; output in bin/tests/endure.txt
 	@go test -count=1 -v -vet=off -timeout=0 ./e2e/suites/endure -endure.length=$(or $(LENGTH),10m) -endure.seed=$(or $(SEED),1) 2>&1 | tee bin/tests/endure.txt
+
+# A corpus grows in Go's cache. Inputs are hardly minimized: mutants are small, and the time is for new ones.
+fuzz: ## every fuzz target in turn, for LENGTH (1m) each; an input that fails one is left in its testdata
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' $(MODULES) | sort | { status=0; while IFS=: read -r file target; do \
+		result=ok; printf '%-52s' "$${file%/*} $${target#func }"; \
+		said=$$(go test -vet=off -run '^$$' -fuzz "^$${target#func }$$" -fuzztime $(or $(LENGTH),1m) -fuzzminimizetime 5x "./$${file%/*}" 2>&1) || result=FAILED; \
+		printf '%12s executions  %s\n' "$$(sed -n 's/.*execs: \([0-9]*\).*/\1/p' <<<"$$said" | tail -n1)" $$result; \
+		if [ $$result = FAILED ]; then status=1; grep -v elapsed <<<"$$said"; fi; done; exit $$status; }
 
 e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between two network namespaces; without root one line says that it was skipped
 	e2e/mpi/run
