@@ -95,16 +95,12 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	t.Run("nodes are ready and a Job's pods run to their end", func(t *testing.T) { runJob(t, pods) })
 	t.Run("a pod is ready again whose node was taken for lost", func(t *testing.T) { takeForLost(t, pods) })
 	t.Run("status finds all well", func(t *testing.T) {
-		status, err := devcluster.ReadStatus(ctx, directory)
-		if err != nil {
-			t.Fatal(err)
+		processes, err := devcluster.Status(ctx, directory)
+		if err != nil || len(processes) != 4 {
+			t.Fatalf("%d processes, %v", len(processes), err)
 		}
-		if len(status.Processes) != 4 || status.Phase != devcluster.Started || status.Nodes != 2 ||
-			status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
-			t.Errorf("status %+v", status)
-		}
-		for _, process := range status.Processes {
-			if process.Problem != nil || process.PID == 0 || process.Memory == 0 || process.Version == "" {
+		for _, process := range processes {
+			if process.Problem != nil || process.PID == 0 {
 				t.Errorf("process %+v", process)
 			}
 		}
@@ -119,11 +115,11 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		}
 	})
 	t.Run("status reports what has died", func(t *testing.T) {
-		status, err := devcluster.ReadStatus(ctx, directory)
+		processes, err := devcluster.Status(ctx, directory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := status.Processes[3]
+		last := processes[3]
 		watching, stop := context.WithCancel(ctx)
 		err = syscall.Kill(last.PID, syscall.SIGKILL)
 		if err != nil {
@@ -137,8 +133,8 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		if end.Program != last.Name || end.Again != 0 || !strings.Contains(end.How.Error(), said) {
 			t.Errorf("reported is %v", end)
 		}
-		if status, err = devcluster.ReadStatus(ctx, directory); err != nil || status.Processes[3].Problem == nil {
-			t.Errorf("status %+v, %v", status, err)
+		if processes, err = devcluster.Status(ctx, directory); err != nil || processes[3].Problem == nil {
+			t.Errorf("processes %+v, %v", processes, err)
 		}
 	})
 	t.Run("what has ended is started again", func(t *testing.T) { startAgain(t, cluster) })
@@ -148,7 +144,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		t.Errorf("down: %v, %v", found, err)
 	}
 	assertNothingLeft(t, directory)
-	if _, err := devcluster.ReadStatus(ctx, directory); !errors.Is(err, devcluster.ErrNone) {
+	if _, err := devcluster.Status(ctx, directory); err == nil || !strings.HasPrefix(err.Error(), "no dev cluster in ") {
 		t.Errorf("status afterwards: %v", err)
 	}
 }
@@ -171,17 +167,14 @@ func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 			t.Fatalf("%s and started: process %d, %v", how, cluster.PID("kwok"), err)
 		}
 	}
-	status, err := devcluster.ReadStatus(ctx, cluster.Dir)
-	if err != nil {
-		t.Fatal(err)
+	processes, err := devcluster.Status(ctx, cluster.Dir)
+	if err != nil || len(processes) != 4 {
+		t.Fatalf("%d processes, %v", len(processes), err)
 	}
-	for _, process := range status.Processes {
+	for _, process := range processes {
 		if process.Name == "kwok" && process.Problem != nil {
 			t.Errorf("process %+v", process)
 		}
-	}
-	if len(status.Processes) != 4 {
-		t.Errorf("status %+v", status)
 	}
 }
 

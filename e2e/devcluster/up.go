@@ -42,7 +42,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	s := &start{Options: options, dir: dir, begin: time.Now(), ended: make(chan *processes.Process),
 		releasePorts: func() {}}
 	defer func() { s.releasePorts() }()
-	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
+	s.state = statedir.State{Owner: processes.Self("up")}
 	bounded, cancel := context.WithTimeout(ctx, limit+options.perNodes())
 	defer cancel()
 	if err := s.run(bounded); err != nil {
@@ -136,7 +136,6 @@ func (s *start) keep(spec processes.Spec, about statedir.Process) (*processes.Pr
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	spec.Name = about.Name
-	about.Version = versionOf(spec.Program)
 	s.state.Processes = append(s.state.Processes, about)
 	if err := s.dir.Save(s.state); err != nil {
 		return nil, err

@@ -26,7 +26,6 @@ charts and run as local processes under their own service accounts. Everything l
 	}
 	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir,
 		"state directory; it is the cluster's name, so to speak")
-	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir),
-		supportBundleCommand(dir))
+	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir))
 	return root
 }

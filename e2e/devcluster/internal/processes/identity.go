@@ -44,15 +44,3 @@ func ps(pid int, column string) string {
 	}
 	return strings.TrimSpace(string(output))
 }
-
-// Memory is the resident memory of the process in bytes; 0 when it is gone.
-func (r Record) Memory() int64 {
-	if !r.Alive() {
-		return 0
-	}
-	if stat, err := statOf(r.PID); err == nil {
-		return int64(stat.ResidentMemory())
-	}
-	kilobytes, _ := strconv.ParseInt(ps(r.PID, "rss"), 10, 64)
-	return kilobytes * 1024
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"packtree.dev/e2e/devcluster/internal/processes"
 )
@@ -15,8 +14,6 @@ const processesDirectory = "processes"
 
 // State is what later commands need of a cluster.
 type State struct {
-	// Started is when the cluster began to come up.
-	Started time.Time `json:"started"`
 	// Owner is the process that brings, or brought, it up.
 	Owner processes.Record `json:"owner"`
 	// Ready is set once everything runs.
@@ -33,8 +30,6 @@ type Process struct {
 	Component bool `json:"component"`
 	// Health is the URL of its health endpoint.
 	Health string `json:"health"`
-	// Version of the program.
-	Version string `json:"version"`
 }
 
 // Save replaces the state atomically.

@@ -29,10 +29,8 @@ func (w *World) WhileTheOperatorIsDead(steps ...types.StepFunc) types.StepFunc {
 func (w *World) Without(program string, killed bool, steps ...types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		t.Helper()
-		if ctx.Value(undisturbed{}) == nil {
-			w.Cluster.alive.Lock()
-			defer w.Cluster.alive.Unlock()
-		}
+		w.Cluster.alive.Lock()
+		defer w.Cluster.alive.Unlock()
 		machine := w.Cluster.Machine
 		if killed {
 			w.Must(ctx, t, machine.Kill(program))
@@ -46,20 +44,5 @@ func (w *World) Without(program string, killed bool, steps ...types.StepFunc) ty
 			}
 		}()
 		return AllOf(steps...)(ctx, t, config)
-	}
-}
-
-// undisturbed is the key of a context within Undisturbed.
-type undisturbed struct{}
-
-// Undisturbed runs steps while no other story stops a program. Events need that: a program emits them after its status
-// is written, and one that is killed in that moment never does.
-func (w *World) Undisturbed(steps ...types.StepFunc) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-		t.Helper()
-		w.Cluster.alive.Lock()
-		defer w.Cluster.alive.Unlock()
-		AllOf(steps...)(context.WithValue(ctx, undisturbed{}, true), t, config)
-		return ctx
 	}
 }

@@ -42,8 +42,7 @@ type Cluster struct {
 	*live.Own
 
 	env env.Environment
-	// alive is held by a story that has stopped a program, until it runs again, and by a story in which none may be
-	// stopped.
+	// alive is held by a story that has stopped a program, until it runs again.
 	alive sync.Mutex
 }
 
