@@ -18,10 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-)
 
-// nodeWindow is the window in which the controller gathers changes of nodes.
-const nodeWindow = 5 * time.Second
+	"packtree.dev/grove-operator/internal/controller/clustertopology"
+)
 
 var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 	// topologyOf makes a topology of label keys that no other test uses.
@@ -115,7 +114,7 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 			joined[i] = nodeIn(name, fmt.Sprintf("%04d", i), "rack", fmt.Sprint(i/10))
 		}
 		Eventually(counts(name)).Should(Equal(fmt.Sprintf("rack %d/%d-0 %d+0", nodes, nodes/10, nodes)))
-		most := 2 + int64(time.Since(began)/nodeWindow)
+		most := 2 + int64(time.Since(began)/clustertopology.NodeWindow)
 		Expect(writes()).To(And(BeNumerically(">=", 1), BeNumerically("<=", most)))
 
 		By("seeing heartbeats, and labels of no level, before one that matters")

@@ -27,6 +27,8 @@ import (
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/controller/clustertopology"
+	"packtree.dev/grove-operator/internal/gangs"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/topology"
@@ -38,7 +40,8 @@ func TestControllers(t *testing.T) {
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
-	passes.Window = 40 * time.Millisecond
+	passes.Window, passes.Late = 40*time.Millisecond, 200*time.Millisecond
+	clustertopology.NodeWindow, gangs.Silence = 500*time.Millisecond, 0
 	RunSpecs(t, "Controllers")
 }
 

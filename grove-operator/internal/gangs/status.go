@@ -47,9 +47,9 @@ func Status(
 	return schedulerv1alpha1.PodGangStatus{Phase: phase, Conditions: conditions}
 }
 
-// silence is how long a new gang may be without the condition Scheduled before the operator takes it that there is no
-// pod grouper of ours.
-const silence = 2 * time.Second
+// Silence is how long a new gang may be without the condition Scheduled before the operator takes it that there is no
+// pod grouper of ours. Tests make it shorter, for they have none.
+var Silence = 2 * time.Second
 
 // FirstStatusDue returns until when the first status of a gang waits for the pod grouper's condition Scheduled; zero if
 // it does not wait. Written before, it would have that condition too, which the pod grouper then overwrites.
@@ -58,7 +58,7 @@ func FirstStatusDue(gang *schedulerv1alpha1.PodGang, now time.Time) time.Time {
 	if said || gang.Status.Phase != "" {
 		return time.Time{}
 	}
-	return endOf(silence, gang.CreationTimestamp.Time, now)
+	return endOf(Silence, gang.CreationTimestamp.Time, now)
 }
 
 // ours reports whether the operator writes the condition Scheduled. Our pod grouper writes it from before the first pod

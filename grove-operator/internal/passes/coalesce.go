@@ -17,8 +17,9 @@ import (
 // shorter before they start controllers, since each step from a set to its pods waits for it.
 var Window = 200 * time.Millisecond
 
-// Late is the time after which a written status is looked at again, in case the cache was behind.
-const Late = time.Second
+// Late is the time after which a written status is looked at again, in case the cache was behind. Tests make it
+// shorter.
+var Late = time.Second
 
 // Coalesce returns a handler that enqueues what inner enqueues, once for all events within Window. The pods of a gang
 // are created, bound and ready one after the other within moments, and each event would bring a pass over the whole

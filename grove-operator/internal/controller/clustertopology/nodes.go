@@ -16,9 +16,9 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// nodeWindow is how long the first changed node waits for others. Nodes join by the thousand, one after the other, and
-// each would cause a write of the status of its topologies.
-const nodeWindow = 5 * time.Second
+// NodeWindow is how long the first changed node waits for others. Nodes join by the thousand, one after the other, and
+// each would cause a write of the status of its topologies. Tests make it shorter, as they do passes.Window.
+var NodeWindow = 5 * time.Second
 
 // LabelsOnly strips nodes in the cache: it keeps the name and the labels, and the fields that the cache itself needs.
 func LabelsOnly(object any) (any, error) {

@@ -38,15 +38,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	controller := builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.ClusterTopology{}, builder.WithPredicates(beyondStatus())).
 		// Not earlier, or each write would bring the next as long as nodes join.
-		Watches(&grovev1alpha1.ClusterTopology{}, passes.Relook(nodeWindow)).
+		Watches(&grovev1alpha1.ClusterTopology{}, passes.Relook(NodeWindow)).
 		WatchesRawSource(ofBindings(&handler.EnqueueRequestForObject{}, beyondStatus())).
-		WatchesRawSource(ofBindings(passes.Relook(nodeWindow))).
+		WatchesRawSource(ofBindings(passes.Relook(NodeWindow))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Coalesce[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
 		// All Topologies and not only owned ones: the deletion of a foreign one with the same name makes room for ours.
 		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{}).
 			Watches(&kaiv1alpha1.Topology{}, handler.EnqueueRequestsFromMapFunc(r.bindingsNaming)).
-			WatchesMetadata(&corev1.Node{}, passes.CoalesceWithin(nodeWindow, r.relabelled()))
+			WatchesMetadata(&corev1.Node{}, passes.CoalesceWithin(NodeWindow, r.relabelled()))
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.Startup)); err != nil {
 		return err
