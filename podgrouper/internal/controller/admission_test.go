@@ -54,21 +54,9 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 			Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))
 			Expect(err).To(MatchError(ContainSubstring(reason)))
 		},
-		Entry("a name twice", subGroups(leaf("a", ""), leaf("a", "")), `spec.subGroups[1]: Duplicate value`),
-		Entry("an unknown parent", subGroups(leaf("a", "nobody")), `spec.subGroups[0].parent: Invalid value: "nobody"`),
 		Entry("a cycle", subGroups(scheduling.SubGroup{Name: "a", Parent: new("b")},
 			scheduling.SubGroup{Name: "b", Parent: new("a")}),
 			`parents make a cycle: a → b → a; one of them needs another parent, or none`),
-		Entry("both minima", subGroups(scheduling.SubGroup{Name: "a", MinMember: number(1), MinSubGroup: number(1)}),
-			`minMember and minSubGroup exclude each other`),
-		Entry("both minima at the root", scheduling.PodGroupSpec{
-			MinMember: number(1), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{leaf("a", "")},
-		}, `minMember and minSubGroup exclude each other`),
-		Entry("minSubGroup on a leaf", subGroups(scheduling.SubGroup{Name: "a", MinSubGroup: number(1)}),
-			`spec.subGroups[0].minSubGroup`),
-		Entry("a leaf without a minimum", subGroups(scheduling.SubGroup{Name: "a"}),
-			`spec.subGroups[0].minMember: Required value`),
-		Entry("a PodGroup without a minimum", scheduling.PodGroupSpec{}, `spec.minMember: Required value`),
 		Entry("minMember on a parent", subGroups(leaf("p", ""), leaf("a", "p")),
 			`spec.subGroups[0].minMember: Invalid value: 1`),
 		Entry("a negative minimum", scheduling.PodGroupSpec{MinMember: number(-1)}, `spec.minMember`),
@@ -84,24 +72,7 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 			`spec.minSubGroup: Invalid value: 2`),
 		Entry("an unknown Topology", subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")),
 			`no Topology has this name: create it, or name another`),
-		Entry("an unknown level", subGroups(withLevels(leaf("a", ""), "network", "rock", "")),
-			`its levels are: zone, block, rack`),
-		Entry("a level without a topology", subGroups(withLevels(leaf("a", ""), "", "rack", "")),
-			`spec.subGroups[0].topologyConstraint.topology: Required value`),
-		Entry("a child broader than its parent", subGroups(
-			withLevels(scheduling.SubGroup{Name: "p"}, "network", "rack", ""),
-			withLevels(leaf("a", "p"), "network", "zone", "")),
-			`is broader than "rack" of group "p" above it`),
-		Entry("preferred broader than required", subGroups(withLevels(leaf("a", ""), "network", "rack", "zone")),
-			`is broader than requiredTopologyLevel "rack"`),
 	)
-
-	It("takes minMember 0 on a parent", func(ctx SpecContext) {
-		parent := leaf("p", "")
-		parent.MinMember = number(0)
-		Expect(asking.Create(ctx, podGroupOf(subGroups(parent, leaf("a", "p"))))).To(Succeed())
-		Expect(warnings.messages).To(BeEmpty())
-	})
 
 	It("judges a change of the spec, but lets minMember on a parent come about", func(ctx SpecContext) {
 		podGroup := podGroupOf(subGroups(leaf("a", "")))

@@ -57,19 +57,6 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 		Entry("an unknown Topology",
 			onJob(of(kai.AnnotationTopology, "nowhere", kai.AnnotationTopologyRequired, "topology/rack")),
 			`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`),
-		Entry("an unknown level",
-			onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rak")),
-			`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "topology/rak": `+
-				`Topology "checked" has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
-		Entry("a level without a Topology", onJob(of(kai.AnnotationTopologyPreferred, "topology/rack")),
-			`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`),
-		Entry("an empty level", onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "")),
-			`metadata.annotations[kai.scheduler/topology-required-placement]: Required value: must not be empty: give it a value or remove it`),
-		Entry("a required level below the preferred one",
-			onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rack",
-				kai.AnnotationTopologyPreferred, "topology/zone")),
-			`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "topology/zone": `+
-				`is broader than the required level topology/rack, which implies it: name a narrower level, or remove it`),
 		Entry("an unknown level in a template",
 			inTemplate(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "rack")),
 			`spec.template.metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "rack": `+
