@@ -30,12 +30,17 @@ const (
 	Unanswered
 	// Silent requests are passed on, and the connection breaks without an answer.
 	Silent
-	// Delayed requests are passed on after Delay.
+	// Delayed requests are passed on after Delay. The events of a delayed watch come late until it ends.
 	Delayed
+	// Expired watches are refused: events since their version are not known any more.
+	Expired
 )
 
-// Delay is how long a delayed request waits.
-const Delay = 3 * time.Second
+// Delay is how long a delayed request waits, and Lag how long each piece of a delayed watch does.
+const (
+	Delay = 3 * time.Second
+	Lag   = 200 * time.Millisecond
+)
 
 // host is the address of proxies: on this machine only.
 const host = "127.0.0.1"
@@ -57,7 +62,7 @@ type Proxy struct {
 }
 
 // Listen starts a proxy in front of an API server. Of the configuration it uses the address and the authority. The fate
-// of each request that is no watch is asked for before the API server gets it, by several requests at once.
+// of each request is asked for before the API server gets it, by several requests at once.
 func Listen(server *rest.Config, fate func(*http.Request) Fate) (*Proxy, error) {
 	address, err := url.Parse(server.Host)
 	if err != nil {
@@ -115,17 +120,12 @@ func (p *Proxy) DropWatches() {
 
 // ServeHTTP makes a Proxy a handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	if request.URL.Query().Has("watch") {
-		p.mu.Lock()
-		until := p.watches
-		p.mu.Unlock()
-		watching, end := context.WithCancel(request.Context())
-		defer end()
-		defer context.AfterFunc(until, end)()
-		p.target.ServeHTTP(w, request.WithContext(watching))
+	fate := p.fate(request)
+	if IsWatch(request) {
+		p.serveWatch(w, request, fate)
 		return
 	}
-	switch p.fate(request) {
+	switch fate {
 	case Refused:
 		http.Error(w, "the proxy refuses", http.StatusInternalServerError)
 	case Unanswered:
@@ -143,6 +143,46 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	default:
 		p.target.ServeHTTP(w, request)
 	}
+}
+
+// IsWatch reports whether a request is for a watch.
+func IsWatch(request *http.Request) bool { return request.URL.Query().Has("watch") }
+
+func (p *Proxy) serveWatch(w http.ResponseWriter, request *http.Request, fate Fate) {
+	p.mu.Lock()
+	until := p.watches
+	p.mu.Unlock()
+	watching, end := context.WithCancel(request.Context())
+	defer end()
+	defer context.AfterFunc(until, end)()
+	switch fate {
+	case Refused:
+		http.Error(w, "the proxy refuses", http.StatusInternalServerError)
+		return
+	case Expired:
+		http.Error(w, "the proxy has forgotten that version", http.StatusGone)
+		return
+	case Delayed:
+		w = late{w, watching}
+	}
+	p.target.ServeHTTP(w, request.WithContext(watching))
+}
+
+// late passes an answer on piece by piece, each after Lag.
+type late struct {
+	http.ResponseWriter
+	until context.Context
+}
+
+// Unwrap lets each piece be sent at once.
+func (l late) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+func (l late) Write(content []byte) (int, error) {
+	select {
+	case <-l.until.Done():
+	case <-time.After(Lag):
+	}
+	return l.ResponseWriter.Write(content)
 }
 
 // unanswered drops an answer.

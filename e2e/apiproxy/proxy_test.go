@@ -91,23 +91,45 @@ func TestRequestsMeetTheirFate(t *testing.T) {
 	}
 }
 
-func TestEventsOfAWatchPassAtOnceUntilItIsDropped(t *testing.T) {
-	over := make(chan struct{})
-	config, _, proxy := droppable(t, func(*http.Request) apiproxy.Fate { return apiproxy.Refused },
-		func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(
-				w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"}}}`)
-			w.(http.Flusher).Flush()
-			<-over
+func TestWatchesMeetTheirFate(t *testing.T) {
+	for name, test := range map[string]struct {
+		fate   apiproxy.Fate
+		failed func(error) bool
+	}{
+		"made":    {fate: apiproxy.Made},
+		"delayed": {fate: apiproxy.Delayed},
+		"refused": {fate: apiproxy.Refused, failed: apierrors.IsInternalError},
+		"expired": {fate: apiproxy.Expired, failed: apierrors.IsGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			over := make(chan struct{})
+			config, _, proxy := droppable(t, func(*http.Request) apiproxy.Fate { return test.fate },
+				func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(
+						w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"}}}`)
+					w.(http.Flusher).Flush()
+					<-over
+				})
+			defer close(over)
+			watching, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
+			if test.failed != nil {
+				if !test.failed(err) {
+					t.Errorf("the client gets: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer watching.Stop()
+			passesUntilItIsDropped(t, watching, proxy)
 		})
-	defer close(over)
-	client := kubernetes.NewForConfigOrDie(config)
-	watching, err := client.CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
 	}
-	defer watching.Stop()
+}
+
+func passesUntilItIsDropped(t *testing.T, watching watch.Interface, proxy *apiproxy.Proxy) {
+	t.Helper()
 	select {
 	case event := <-watching.ResultChan():
 		if pod, is := event.Object.(*corev1.Pod); !is || pod.Name != "first" {

@@ -67,20 +67,28 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 		if component == scheduler {
 			continue
 		}
-		pair, err := c.authority.Serving(ports.Host)
+		secret, err := c.newWebhookSecret(component)
 		if err != nil {
-			return fmt.Errorf("making certificate of %s: %w", component, err)
-		}
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: webhookSecret(component)},
-			Type:       corev1.SecretTypeTLS,
-			Data:       map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key},
+			return err
 		}
 		if _, err := c.client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating certificate of %s: %w", component, err)
 		}
 	}
 	return nil
+}
+
+// newWebhookSecret has a new certificate for the webhooks of a component.
+func (c *controlPlane) newWebhookSecret(component string) (*corev1.Secret, error) {
+	pair, err := c.authority.Serving(ports.Host)
+	if err != nil {
+		return nil, fmt.Errorf("making certificate of %s: %w", component, err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: webhookSecret(component)},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key},
+	}, nil
 }
 
 // helm installs or upgrades the charts.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"packtree.dev/e2e/devcluster/internal/processes"
@@ -112,6 +113,18 @@ func (c *Cluster) Refresh(ctx context.Context, component string) error {
 		return err
 	}
 	return c.plane.fillAll(ctx, component, translated.Mounts)
+}
+
+// Renew gives the webhooks of a component another certificate, of the same authority, without a restart.
+func (c *Cluster) Renew(ctx context.Context, component string) error {
+	secret, err := c.plane.newWebhookSecret(component)
+	if err != nil {
+		return err
+	}
+	if _, err := c.plane.client.CoreV1().Secrets(namespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("renewing the certificate of %s: %w", component, err)
+	}
+	return c.Refresh(ctx, component)
 }
 
 // Redirect changes the API server's URL for a component, for example to that of a proxy, from its next start on. The

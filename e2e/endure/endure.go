@@ -7,18 +7,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"packtree.dev/e2e/apiproxy"
@@ -33,11 +29,9 @@ type Options struct {
 	// Seed of the script. What an act meets still depends on timing.
 	Seed uint64
 	// Length is the time of acts, in rounds that each end with a rest.
-	Length, Round time.Duration
-	// Pace is the time between two acts.
-	Pace time.Duration
-	// Failing is the share of requests of our programs that fail.
-	Failing float64
+	Length time.Duration
+	// Rate multiplies the faults, not what users do: 1 is what a crowded machine bears. Rounds are as much longer.
+	Rate int
 	// Patience is how long a rest may take to come.
 	Patience time.Duration
 	// Progress receives what happens, a line at a time.
@@ -69,7 +63,10 @@ type Campaign struct {
 
 const namespacePrefix = "endure-"
 
-var namespaces = []string{namespacePrefix + "a", namespacePrefix + "b", namespacePrefix + "c"}
+var namespaces = []string{namespacePrefix + "a", namespacePrefix + "b", limited}
+
+// limited is the namespace in which a quota refuses pods.
+const limited = namespacePrefix + "c"
 
 // racks is how many the cluster has.
 const racks = 8
@@ -97,9 +94,11 @@ func Run(ctx context.Context, own *live.Own, options Options) (*Report, error) {
 	judge.Go(func() { c.watch(judging) })
 	defer judge.Wait()
 	defer end()
-	script := Script(c.Seed, c.Length, c.Pace, weights())
-	for began := time.Duration(0); began < c.Length; began += c.Round {
-		c.trouble(ctx, script, began)
+	weights, pace := weights(c.Rate)
+	script := Script(c.Seed, c.Length, pace, weights, c.Rate)
+	round := 2 * time.Minute * time.Duration(c.Rate)
+	for began := time.Duration(0); began < c.Length; began += round {
+		c.trouble(ctx, script, began, round)
 		if err := c.rest(ctx, "round"); err != nil {
 			return nil, err
 		}
@@ -185,33 +184,15 @@ func node(i int) *corev1.Node {
 	}, gpusPerNode)
 }
 
-// fate is decided for each request of our programs: requests for leases fail less often, or no program would lead.
-func (c *Campaign) fate(random *rand.Rand, request *http.Request) apiproxy.Fate {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	chance := random.Float64()
-	if strings.Contains(request.URL.Path, "/leases/") {
-		chance *= 4
-	}
-	if !c.troubled || chance >= c.Failing {
-		return apiproxy.Made
-	}
-	fates := map[apiproxy.Fate]string{apiproxy.Refused: "refused", apiproxy.Unanswered: "without an answer",
-		apiproxy.Silent: "broken off", apiproxy.Delayed: "delayed"}
-	fate := slices.Sorted(maps.Keys(fates))[random.IntN(len(fates))]
-	c.counts["API calls "+fates[fate]]++
-	return fate
-}
-
 // trouble has the acts of a round, and returns when all are undone.
-func (c *Campaign) trouble(ctx context.Context, script []Act, began time.Duration) {
+func (c *Campaign) trouble(ctx context.Context, script []Act, began, round time.Duration) {
 	c.setTroubled(true)
 	defer c.setTroubled(false)
 	var acts sync.WaitGroup
 	defer acts.Wait()
 	start := time.Now()
 	for _, act := range script {
-		if act.At < began || act.At >= began+c.Round {
+		if act.At < began || act.At >= began+round {
 			continue
 		}
 		select {
@@ -228,20 +209,18 @@ func (c *Campaign) trouble(ctx context.Context, script []Act, began time.Duratio
 	}
 }
 
-// watch has the judge look, and counts the time in which the API answers.
+// watch has the judge look all the time.
 func (c *Campaign) watch(ctx context.Context) {
 	var last *World
-	for at := time.Now(); ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		looking, cancel := context.WithTimeout(ctx, 10*time.Second)
 		world, err := c.look(looking, false)
 		cancel()
-		now := time.Now()
 		if err == nil {
 			c.countBound(last, world)
-			c.judge.See(now, world, now.Sub(at))
+			c.judge.See(time.Now(), world)
 			last = world
 		}
-		at = now
 		pause(ctx, time.Second)
 	}
 }
@@ -338,6 +317,9 @@ func (c *Campaign) setTroubled(troubled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.troubled = troubled
+	for _, proxy := range c.proxies {
+		proxy.DropWatches() // None lags at rest.
+	}
 }
 
 func (c *Campaign) count(what string) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Violation is a rule that was broken for too long.
+// Violation is a rule that was broken, at a moment or at rest.
 type Violation struct {
 	// At is when that was found.
 	At time.Time
@@ -31,8 +31,7 @@ const kept = 30
 // Judge sees worlds one after the other, and finds violations.
 type Judge struct {
 	mu sync.Mutex
-	// broken is for how long something has been broken, and reported whether that is a violation already.
-	broken   map[string]time.Duration
+	// reported are the rules and objects of violations so far.
 	reported map[string]bool
 	versions map[string]string
 	history  map[string][]string
@@ -41,44 +40,23 @@ type Judge struct {
 
 // NewJudge has seen nothing.
 func NewJudge() *Judge {
-	return &Judge{broken: map[string]time.Duration{}, reported: map[string]bool{}, versions: map[string]string{},
-		history: map[string][]string{}}
+	return &Judge{reported: map[string]bool{}, versions: map[string]string{}, history: map[string][]string{}}
 }
 
-// See judges a world in which the API has answered for some time since the last one.
-func (j *Judge) See(now time.Time, world *World, answered time.Duration) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.remember(now, world)
-	broken := map[string]time.Duration{}
-	for _, rule := range Rules {
-		if rule.Limit == 0 {
-			continue
-		}
-		for object, what := range rule.Broken(world) {
-			key := rule.Name + object
-			// What is broken at one look may have been broken just then.
-			if before, too := j.broken[key]; too {
-				broken[key] = before + answered
-			} else {
-				broken[key] = 0
-			}
-			if broken[key] > rule.Limit && !j.reported[key] {
-				j.report(now, rule.Name, map[string]string{object: what})
-				j.reported[key] = true
-			}
-		}
-	}
-	j.broken = broken
-}
+// See judges a world while everything fails: by the rules that hold at each moment.
+func (j *Judge) See(now time.Time, world *World) { j.judge(now, world, false) }
 
-// Rest reports what is wrong in a world at rest.
-func (j *Judge) Rest(now time.Time, world *World) {
+// Rest judges a world that should rest, by all rules.
+func (j *Judge) Rest(now time.Time, world *World) { j.judge(now, world, true) }
+
+func (j *Judge) judge(now time.Time, world *World, rests bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.remember(now, world)
 	for _, rule := range Rules {
-		j.report(now, rule.Name, rule.Broken(world))
+		if rests || rule.Always {
+			j.report(now, rule.Name, rule.Broken(world))
+		}
 	}
 }
 
@@ -91,6 +69,10 @@ func (j *Judge) Add(now time.Time, rule string, broken map[string]string) {
 
 func (j *Judge) report(now time.Time, rule string, broken map[string]string) {
 	for _, object := range slices.Sorted(maps.Keys(broken)) {
+		if j.reported[rule+object] {
+			continue
+		}
+		j.reported[rule+object] = true
 		of := strings.Fields(object + " -")[1]
 		var history []string
 		for key, lines := range j.history {

@@ -21,22 +21,22 @@ import (
 // Rule is something that has to hold.
 type Rule struct {
 	Name string
-	// Limit is how long it may be broken while the API answers; 0 if it has to hold only at rest.
-	Limit time.Duration
+	// Always is set if it holds at each moment; otherwise it does at rest, once everything is repaired.
+	Always bool
 	// Broken says what is wrong, by the object. The rule does not change the world.
 	Broken func(*World) map[string]string
 }
 
-// Rules are all that a world alone can break. The limits are for a busy machine: repairs take seconds on an idle one.
+// Rules are all that a world alone can break.
 var Rules = []Rule{
-	{"a gang is half bound", 6 * time.Minute, halfBound},
-	{"a pod is outside of its domain", 30 * time.Second, outside},
-	{"a node is over-committed", time.Minute, overcommitted},
-	{"a pod waits without a sentence", 6 * time.Minute, silent},
-	{"an object outlives its owner", 6 * time.Minute, orphaned},
-	{"room is reserved in vain", 0, keptInVain},
-	{"the pods differ from the spec", 0, different},
-	{"a status is not true", 0, untrue},
+	{"a gang is half bound", false, halfBound},
+	{"a pod is outside of its domain", true, outside},
+	{"a node is over-committed", true, overcommitted},
+	{"a pod waits without a sentence", false, silent},
+	{"an object outlives its owner", false, orphaned},
+	{"room is reserved in vain", false, keptInVain},
+	{"the pods differ from the spec", false, different},
+	{"a status is not true", false, untrue},
 }
 
 // halfBound are gangs with some of their pods. One that was whole, and has no time after which it is stopped, goes on
@@ -109,18 +109,14 @@ func overcommitted(w *World) map[string]string {
 	return broken
 }
 
-// silent are pods that wait without a sentence in their own condition and in that of their gang.
+// silent are pods that wait without a sentence in their own condition.
 func silent(w *World) map[string]string {
-	broken, says := map[string]string{}, map[string]bool{}
-	for _, g := range w.gangs() {
-		says[name(g.group)] = g.says().Message != "" && !g.whole()
-	}
+	broken := map[string]string{}
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		said := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != ""
 		})
-		said = said || says[pod.Namespace+"/"+pod.Annotations[scheduling.AnnotationPodGroupName]]
 		if pod.Spec.NodeName == "" && counts(pod) && !said {
 			broken["Pod "+name(pod)] = fmt.Sprintf("it waits with the conditions %v", pod.Status.Conditions)
 		}
@@ -180,8 +176,7 @@ func different(w *World) map[string]string {
 					image, slices.Sorted(maps.Keys(images)))
 			}
 		}
-		// After a quota the controller of Jobs itself waits for minutes before it makes the rest.
-		if have > wanted || have < wanted && object.GetKind() != "Job" {
+		if have != wanted {
 			broken[object.GetKind()+" "+name(object)] = fmt.Sprintf("it has %d pods of %d", have, wanted)
 		}
 	}

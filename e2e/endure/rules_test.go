@@ -109,9 +109,9 @@ func TestEachRuleFails(t *testing.T) {
 		"a node has too many GPUs in use": {func(w *endure.World) {
 			w.Pods[0].Spec.Containers[0].Resources.Limits[live.GPU] = resource.MustParse("9")
 		}, []string{full}},
-		"a pod waits and nothing is said": {func(w *endure.World) {
+		"a pod waits and says nothing": {func(w *endure.World) {
 			unbound(w, 0, 1)
-			says(w, scheduling.ReasonInfeasible, "")
+			says(w, scheduling.ReasonInfeasible, "no room")
 			w.Pods[0].Status.Conditions, w.Objects[0].Object["status"] = nil, nil
 		}, []string{silent}},
 		"the Job is gone": {func(w *endure.World) { w.Objects[0].SetUID("another") }, []string{orphan}},
@@ -195,36 +195,30 @@ func TestAGangThatWaitsForNothingIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsRepairedInTimeIsNoViolation(t *testing.T) {
-	judge, half := endure.NewJudge(), good()
-	unbound(half, 1)
-	// The API answers in one of five minutes only.
-	for minute := range 30 {
-		judge.See(start.Add(time.Duration(minute)*time.Minute), half, 12*time.Second)
+func TestTheJudgeSeesWhatIsNeverAllowedAtOnceAndTheRestAtRest(t *testing.T) {
+	judge, wrong := endure.NewJudge(), good()
+	unbound(wrong, 1)
+	wrong.Pods[0].Spec.Containers[0].Resources.Limits[live.GPU] = resource.MustParse("9")
+	for range 2 {
+		judge.See(start, wrong)
 	}
-	judge.See(start.Add(30*time.Minute), good(), time.Minute)
-	for minute := range 6 {
-		judge.See(start.Add(time.Duration(31+minute)*time.Minute), half, time.Minute)
-	}
-	if found := judge.Found(); len(found) > 0 {
+	if found := judge.Found(); len(found) != 1 || found[0].Object != "Node node-0" {
 		t.Fatalf("it finds %v", found)
 	}
-	judge.See(start.Add(37*time.Minute), half, time.Minute)
-	judge.See(start.Add(38*time.Minute), half, time.Minute)
-	judge.See(start.Add(39*time.Minute), half, time.Minute)
+	judge.Rest(start, wrong)
 	found := judge.Found()
-	if len(found) != 1 || !strings.Contains(found[0].String(), "PodGroup endure-a/gang: ") || len(found[0].History) == 0 {
+	if len(found) != 3 || !strings.Contains(found[1].String(), "PodGroup endure-a/gang: ") || len(found[1].History) == 0 {
 		t.Errorf("it finds %v", found)
 	}
 }
 
 func TestAScriptIsThatOfItsSeed(t *testing.T) {
 	weights := map[string]int{"a": 1, "b": 9}
-	script := endure.Script(1, time.Hour, time.Second, weights)
-	if !reflect.DeepEqual(script, endure.Script(1, time.Hour, time.Second, weights)) {
+	script := endure.Script(1, time.Hour, time.Second, weights, 1)
+	if !reflect.DeepEqual(script, endure.Script(1, time.Hour, time.Second, weights, 1)) {
 		t.Error("the same seed has another script")
 	}
-	if reflect.DeepEqual(script, endure.Script(2, time.Hour, time.Second, weights)) {
+	if reflect.DeepEqual(script, endure.Script(2, time.Hour, time.Second, weights, 1)) {
 		t.Error("another seed has the same script")
 	}
 	often := 0

@@ -30,6 +30,8 @@ type kind struct {
 	manifest string
 	// scale and rollout are paths of fields.
 	scale, rollout string
+	// unlimited workloads never meet the quota: their controller gives up on refused pods for minutes.
+	unlimited bool
 }
 
 const podSpec = `{schedulerName: ` + kai.SchedulerName + `, terminationGracePeriodSeconds: 0, restartPolicy: %s,
@@ -82,7 +84,7 @@ spec:
   completions: 100
   podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget, status: "True"}]}]}
   template: {spec: ` + fmt.Sprintf(podSpec, "Never") + `}
-`, scale: "/spec/parallelism"},
+`, scale: "/spec/parallelism", unlimited: true},
 	{manifest: `
 apiVersion: scheduling.run.ai/v2alpha2
 kind: PodGroup
@@ -132,16 +134,22 @@ func (k kind) write(number int, namespace string, random *rand.Rand) (*workload,
 	if err != nil {
 		return nil, err
 	}
-	made := &workload{kind: k}
-	for _, document := range strings.Split(text.String(), "\n---\n") {
+	objects, err := parse(text.String())
+	for _, object := range objects {
+		object.SetNamespace(namespace)
+	}
+	return &workload{k, objects}, err
+}
+
+func parse(manifest string) (objects []*unstructured.Unstructured, err error) {
+	for _, document := range strings.Split(manifest, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			return nil, fmt.Errorf("reading a manifest: %w: %s", err, document)
 		}
-		object.SetNamespace(namespace)
-		made.objects = append(made.objects, object)
+		objects = append(objects, object)
 	}
-	return made, nil
+	return objects, nil
 }
 
 // edit sets a field of the object that has the pods: the last one.

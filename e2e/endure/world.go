@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,13 +18,13 @@ import (
 
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/placement"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // World is what the API has at one moment. All rules judge it alone.
 type World struct {
-	Pods   []corev1.Pod
-	Nodes  []corev1.Node
+	live.Standing
 	Groups []scheduling.PodGroup
 	// Objects are those of the other kinds. Only a world at rest has them.
 	Objects    []unstructured.Unstructured
@@ -35,18 +36,11 @@ type World struct {
 	Labels map[string]string
 }
 
-// made are the other kinds, those of users first.
-var made = []schema.GroupVersionKind{
+// others are further kinds of objects, beside the ones that are made for a PodCliqueSet.
+var others = []schema.GroupVersionKind{
 	{Group: "nvidia.com", Version: "v1alpha1", Kind: "DynamoGraphDeployment"},
-	{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "apps", Version: "v1", Kind: "ReplicaSet"},
-	{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"},
-	{Group: "grove.io", Version: "v1alpha1", Kind: "PodClique"},
-	{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueScalingGroup"},
-	{Group: "scheduler.grove.io", Version: "v1alpha1", Kind: "PodGang"},
-	{Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ServiceAccount"},
-	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"}, {Group: "batch", Version: "v1", Kind: "Job"},
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, {Version: "v1", Kind: "Secret"},
 }
 
 // ours is the label of the campaign's namespaces and nodes.
@@ -54,22 +48,23 @@ const ours = "endure.packtree.dev/campaign"
 
 // read lists the world once, after the last one.
 func read(ctx context.Context, c *live.Cluster, last *World, all bool) (*World, error) {
-	w := &World{}
-	var pods corev1.PodList
-	var nodes corev1.NodeList
-	var groups scheduling.PodGroupList
-	for _, list := range []client.ObjectList{&pods, &nodes, &groups} {
-		if err := c.List(ctx, list); err != nil {
-			return nil, err
-		}
+	standing, err := c.Standing(ctx, metav1.NamespaceAll)
+	if err != nil {
+		return nil, err
 	}
-	w.Pods, w.Nodes, w.Groups = pods.Items, nodes.Items, groups.Items
+	var groups scheduling.PodGroupList
+	if err := c.List(ctx, &groups); err != nil {
+		return nil, err
+	}
+	w := &World{Standing: standing, Groups: groups.Items}
 	w.seen(last, time.Now())
-	var err error
 	if w.Topologies, err = c.Topologies(ctx); err != nil || !all {
 		return w, err
 	}
-	for _, kind := range made {
+	for _, kind := range slices.Concat(others, live.Made) {
+		if kind.Kind == "Pod" || kind.Kind == "PodGroup" {
+			continue
+		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := c.List(ctx, list); err != nil {
@@ -158,19 +153,16 @@ func (w *World) gangs() []gang {
 			present: map[string]int{}}
 		for j := range g.pods {
 			if len(g.pods[j].Spec.SchedulingGates) == 0 {
-				g.present[g.pods[j].Labels[subGroupLabel]]++
+				g.present[g.pods[j].Labels[kai.LabelSubGroupName]]++
 			}
 			if g.pods[j].Spec.NodeName != "" {
-				g.bound[g.pods[j].Labels[subGroupLabel]]++
+				g.bound[g.pods[j].Labels[kai.LabelSubGroupName]]++
 			}
 		}
 		gangs = append(gangs, g)
 	}
 	return gangs
 }
-
-// subGroupLabel is the label by which a pod names its leaf.
-const subGroupLabel = "kai.scheduler/subgroup-name"
 
 func total(counts map[string]int) (sum int) {
 	for _, count := range counts {
@@ -184,17 +176,8 @@ func (g gang) whole() bool { return g.reached(g.bound) }
 
 // reached reports whether each leaf has its minimum.
 func (g gang) reached(counts map[string]int) bool {
-	if len(g.group.Spec.SubGroups) == 0 {
-		return g.group.Spec.MinMember == nil || total(counts) >= int(*g.group.Spec.MinMember)
-	}
-	parents := map[string]bool{}
-	for _, subGroup := range g.group.Spec.SubGroups {
-		if subGroup.Parent != nil {
-			parents[*subGroup.Parent] = true
-		}
-	}
-	for _, subGroup := range g.group.Spec.SubGroups {
-		if subGroup.MinMember != nil && !parents[subGroup.Name] && counts[subGroup.Name] < int(*subGroup.MinMember) {
+	for leaf, least := range placement.Minima(g.group) {
+		if counts[leaf] < least {
 			return false
 		}
 	}

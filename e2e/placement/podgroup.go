@@ -5,19 +5,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
-)
-
-// Where a pod names its PodGroup and its leaf of the tree.
-const (
-	podGroupAnnotation = "pod-group-name"
-	subGroupLabel      = "kai.scheduler/subgroup-name"
 )
 
 // readPodGroup uses the minima as the sizes of the groups: a PodGroup does not say how many pods there are beyond them.
 func readPodGroup(group *schedulingv2alpha2.PodGroup, topologies Topologies) (Workload, error) {
 	owns := func(pod *corev1.Pod) bool {
-		return pod.Namespace == group.Namespace && pod.Annotations[podGroupAnnotation] == group.Name
+		return pod.Namespace == group.Namespace && pod.Annotations[schedulingv2alpha2.AnnotationPodGroupName] == group.Name
 	}
 	workload := Workload{Pods: membersBelow(group, ""), Owns: owns}
 	claims, err := podGroupClaims(topologies, "", group.Spec.TopologyConstraint, workload.Pods, owns)
@@ -29,7 +24,9 @@ func readPodGroup(group *schedulingv2alpha2.PodGroup, topologies Topologies) (Wo
 		leaves := leavesBelow(group, subGroup.Name)
 		claims, err := podGroupClaims(topologies, subGroup.Name, subGroup.TopologyConstraint,
 			membersBelow(group, subGroup.Name),
-			func(pod *corev1.Pod) bool { return owns(pod) && slices.Contains(leaves, pod.Labels[subGroupLabel]) })
+			func(pod *corev1.Pod) bool {
+				return owns(pod) && slices.Contains(leaves, pod.Labels[kaiv1alpha1.LabelSubGroupName])
+			})
 		if err != nil {
 			return Workload{}, err
 		}
@@ -46,6 +43,16 @@ func podGroupClaims(topologies Topologies, group string, constraint *schedulingv
 	}
 	return claimsOf(topologies, constraint.Topology, group, constraint.RequiredTopologyLevel,
 		constraint.PreferredTopologyLevel, pods, selects)
+}
+
+// Minima are how many pods a PodGroup needs to start, by the leaf of its tree. Without subgroups there is one leaf, and
+// it has no name.
+func Minima(group *schedulingv2alpha2.PodGroup) map[string]int {
+	minima := map[string]int{}
+	for _, leaf := range leavesBelow(group, "") {
+		minima[leaf] = membersBelow(group, leaf)
+	}
+	return minima
 }
 
 // leavesBelow are the leaves of the tree under a group; of a leaf, itself.

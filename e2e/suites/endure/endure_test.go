@@ -19,6 +19,7 @@ import (
 var (
 	seed   = flag.Uint64("endure.seed", 1, "seed of the acts")
 	length = flag.Duration("endure.length", 2*time.Minute, "time in which acts happen")
+	rate   = flag.Int("endure.rate", 1, "multiplies the faults")
 )
 
 func TestCampaign(t *testing.T) {
@@ -32,15 +33,15 @@ func TestCampaign(t *testing.T) {
 		}
 	}()
 	report, err := endure.Run(t.Context(), own, endure.Options{
-		Seed: *seed, Length: *length, Round: 2 * time.Minute, Pace: 400 * time.Millisecond, Failing: 0.12,
-		Patience: 20 * time.Minute, Progress: os.Stderr,
+		Seed: *seed, Length: *length, Rate: *rate, Patience: 20 * time.Minute, Progress: os.Stderr,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Log(report)
 	if len(report.Violations) > 0 {
-		t.Errorf("%d violations; once more: make endure LENGTH=%s SEED=%d", len(report.Violations), *length, *seed)
+		t.Errorf("%d violations; once more: make endure LENGTH=%s SEED=%d RATE=%d", len(report.Violations), *length, *seed,
+			*rate)
 	}
 	for _, what := range []string{"programs killed", "node faults", "API calls refused", "pods bound", "workloads ended"} {
 		if report.Counts[what] == 0 {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/suites/internal/suite"
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -174,7 +175,7 @@ func (w *world) podsOfServices(name string, services ...string) suite.Look {
 var made = append([]schema.GroupVersionKind{
 	{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"}, {Version: "v1", Kind: "PersistentVolumeClaim"},
 	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
-}, suite.Made...)
+}, live.Made...)
 
 // objects looks for all that was made for a deployment.
 func (w *world) objects(name string) suite.Look {

@@ -120,7 +120,7 @@ func (w *world) stand(ctx context.Context) (map[string]standing, error) {
 
 // all are the objects of the world: the user's, and those made from them.
 func (w *world) all(ctx context.Context) (suite.Memory, error) {
-	kinds := append(slices.Clone(suite.Made),
+	kinds := append(slices.Clone(live.Made),
 		schema.GroupVersionKind{Group: "nvidia.com", Version: "v1beta1", Kind: "DynamoGraphDeployment"},
 		schema.GroupVersionKind{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"},
 		schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})
