@@ -198,8 +198,10 @@ func (c *Campaign) killControlPlane(random *rand.Rand) action {
 	}, nil}
 }
 
-// run starts a program unless it runs.
+// run starts a program unless it runs. It does not wait until it works: it may be killed before, and others may start.
 func (c *Campaign) run(ctx context.Context, program string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	c.machine.Lock()
 	defer c.machine.Unlock()
 	if c.Machine.PID(program) != 0 {

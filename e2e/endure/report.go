@@ -32,7 +32,10 @@ const near = 60
 // String has the figures, and for each violation the acts before it.
 func (r *Report) String() string {
 	var lines strings.Builder
-	fmt.Fprintf(&lines, "seed %d: %d violations\n", r.Seed, len(r.Violations))
+	fmt.Fprintf(&lines, "seed %d: %d kills, %d API faults, %d node faults, %d violations\n", r.Seed,
+		r.sum("programs killed", "control plane killed"),
+		r.sum(append(slices.Collect(maps.Values(callFates)), slices.Collect(maps.Values(watchFates))...)...),
+		r.sum("node faults"), len(r.Violations))
 	for _, what := range slices.Sorted(maps.Keys(r.Counts)) {
 		fmt.Fprintf(&lines, "%7d %s\n", r.Counts[what], what)
 	}
@@ -50,6 +53,13 @@ func (r *Report) String() string {
 		}
 	}
 	return lines.String()
+}
+
+func (r *Report) sum(counts ...string) (sum int) {
+	for _, what := range counts {
+		sum += r.Counts[what]
+	}
+	return sum
 }
 
 func (c *Campaign) report() *Report {
