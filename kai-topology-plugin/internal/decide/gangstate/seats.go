@@ -25,6 +25,9 @@ import (
 // SeatHold is for how long the room of a pod that left is held for its successor, unless its PodGroup says otherwise.
 const SeatHold = time.Minute
 
+// LongestSeatHold bounds what a PodGroup says: a seat is room that counts against no quota.
+const LongestSeatHold = time.Hour
+
 // SeatChange is a seat that is held from now on, or no more.
 type SeatChange struct {
 	Gang gang.Key
@@ -42,7 +45,7 @@ func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 		return 0
 	}
 	if hold, err := time.ParseDuration(podGroup.Annotations[scheduling.AnnotationSeatHold]); err == nil {
-		return hold
+		return min(hold, LongestSeatHold)
 	}
 	return SeatHold
 }

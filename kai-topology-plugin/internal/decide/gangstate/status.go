@@ -154,7 +154,8 @@ func isMoving(podGroup *scheduling.PodGroup) bool {
 	return planned != nil && planned.Reason == scheduling.ReasonMoving
 }
 
-// restoreSeats holds the seats in the status of a PodGroup: the scheduler that held them has ended.
+// restoreSeats holds the seats in the status of a PodGroup: the scheduler that held them has ended. The status may be
+// forged, so it holds no more and no longer than a scheduler would have, and frees no room.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
@@ -166,21 +167,33 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if hold <= 0 {
 		return
 	}
+	left := MostSeats
 	for i, held := range r.podGroup.Status.Seats {
 		until := now.Add(hold)
 		if held.Until != nil && held.Until.Time.Before(until) {
 			until = held.Until.Time
 		}
+		if !until.After(now) || anyBelowZero(held.Requests) {
+			continue
+		}
 		for j, node := range held.Nodes {
-			like := remembered(r.key, held, seatUID(i, j, r.podGroup))
-			if !until.After(now) || !s.takes(node, like) {
-				continue
+			if like := remembered(r.key, held, seatUID(i, j, r.podGroup)); left > 0 && s.takes(node, like) {
+				left--
+				r.seat(e, Placement{Pod: like, Node: node}, reservation{moves: moves, until: until})
+				e.again(until.Sub(now))
 			}
-			r.seat(e, Placement{Pod: like, Node: node}, reservation{moves: moves, until: until})
-			e.again(until.Sub(now))
 		}
 	}
 	s.trimSeats(e, r)
+}
+
+func anyBelowZero(requests corev1.ResourceList) bool {
+	for _, amount := range requests {
+		if amount.Sign() < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // ToldSeats returns the room that the status of a PodGroup lists as held for successors, but for that of pods on

@@ -302,22 +302,23 @@ func TestRoomIsKeptOnceWhileTheSuccessorIsOnItsWay(t *testing.T) {
 }
 
 func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
-	state := standingPair(says(scheduling.AnnotationSeatHold, "10s"))
-	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
-	later := start.Add(time.Hour)
-	state.Tick(later)
-	if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
-		t.Fatalf("reserved while the pod is on its way out (-want +got):\n%s", diff)
-	}
-	if effects := state.deleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 ||
-		effects.Again > 10*time.Second {
-		t.Errorf("looked at again after %s", effects.Again)
-	}
-	if ends := ended(state.Tick(later.Add(9 * time.Second))); len(ends) > 0 {
-		t.Errorf("too early: %v", ends)
-	}
-	if diff := cmp.Diff([]SeatEnd{SeatExpired}, ended(state.Tick(later.Add(10*time.Second)))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for said, hold := range map[string]time.Duration{"10s": 10 * time.Second, "1000h": LongestSeatHold} {
+		state := standingPair(says(scheduling.AnnotationSeatHold, said))
+		state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
+		later := start.Add(2 * LongestSeatHold)
+		state.Tick(later)
+		if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
+			t.Fatalf("%s: reserved while the pod is on its way out (-want +got):\n%s", said, diff)
+		}
+		if effects := state.deleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 || effects.Again > hold {
+			t.Errorf("%s: looked at again after %s", said, effects.Again)
+		}
+		if ends := ended(state.Tick(later.Add(hold - time.Second))); len(ends) > 0 {
+			t.Errorf("%s: too early: %v", said, ends)
+		}
+		if diff := cmp.Diff([]SeatEnd{SeatExpired}, ended(state.Tick(later.Add(hold)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", said, diff)
+		}
 	}
 }
 
@@ -405,6 +406,15 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			group: says(scheduling.AnnotationExpectedPods, `{"":1}`), want: []string{"n1"}},
 		"not if they are turned off": {after: time.Second, nodes: []string{"n1", "n2"},
 			group: says(scheduling.AnnotationSeatHold, "0s")},
+		"an hour at most": {nodes: []string{"n1"}, want: []string{"n1"}, group: func(group *scheduling.PodGroup) {
+			says(scheduling.AnnotationSeatHold, "1000h")(group)
+			forged(func(seats *scheduling.SeatsStatus) { seats.Until = ptr.To(metav1.NewTime(start.AddDate(1, 0, 0))) })(group)
+		}},
+		"not more than a status lists": {nodes: []string{"n1"}, want: slices.Repeat([]string{"n1"}, MostSeats),
+			group: forged(func(seats *scheduling.SeatsStatus) { seats.Nodes = slices.Repeat([]string{"n1"}, MostSeats) })},
+		"not with less than nothing": {nodes: []string{"n1", "n2"}, group: forged(func(seats *scheduling.SeatsStatus) {
+			seats.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read, now := group.DeepCopy(), start.Add(test.after)
@@ -434,7 +444,19 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 				!slices.Contains(ends, SeatFilled) {
 				t.Errorf("a successor fills none: %v", ends)
 			}
+			after.Tick(now.Add(LongestSeatHold))
+			if held := after.reserved(other, 0); len(held) > 0 {
+				t.Errorf("held for ever: %v", held)
+			}
 		})
+	}
+}
+
+// forged changes the first entry of the seats in a status, and drops the others.
+func forged(change func(*scheduling.SeatsStatus)) func(*scheduling.PodGroup) {
+	return func(group *scheduling.PodGroup) {
+		change(&group.Status.Seats[0])
+		group.Status.Seats = group.Status.Seats[:1]
 	}
 }
 

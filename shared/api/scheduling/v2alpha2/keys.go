@@ -46,8 +46,8 @@ const (
 )
 
 // AnnotationSeatHold, on a PodGroup and on the workload that it is made from, says for how long the room of a pod that
-// left is held for the pod that its owner makes in its place, as a duration such as 90s; 0 holds none. Unset, or
-// something that is no duration: one minute.
+// left is held for the pod that its owner makes in its place, as a duration such as 90s; 0 holds none. Above one hour:
+// one hour. Unset, or something that is no duration: one minute.
 const AnnotationSeatHold = "packtree.dev/seat-hold"
 
 // Annotations on a PodGroup, and on the workload that it is made from, that say what the scheduler may do for a gang
