@@ -20,9 +20,6 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// churnFor is how long pods end and come.
-const churnFor = time.Minute
-
 // churn measures our scheduler in a busy cluster: so many pods a second end, plain ones of the same size come, and
 // gangs wait for whole nodes, which never become free.
 func (b *bench) churn(ctx context.Context) (err error) {
@@ -47,8 +44,9 @@ func (b *bench) churn(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	began, memory := time.Now(), memoryOf(ctx, pid)
 	waits, err := b.replace(ctx, name, standing)
+	samples := memory()
 	if err != nil {
 		return err
 	}
@@ -61,10 +59,13 @@ func (b *bench) churn(ctx context.Context) (err error) {
 		return err
 	}
 	slices.Sort(waits)
+	tenth := (len(samples) + 9) / 10
 	for figure, value := range map[string]float64{
 		"CPU, % of a core":          100 * (after - before) / elapsed,
 		"pods/s":                    float64(len(waits)) / elapsed,
-		"pods without a node":       float64(b.Ending*int(churnFor.Seconds()) - len(waits)),
+		"MiB, first tenth":          slices.Max(samples[:tenth]),
+		"MiB, last tenth":           slices.Max(samples[len(samples)-tenth:]),
+		"pods without a node":       float64(b.Ending*int(b.For.Seconds()) - len(waits)),
 		"ms until bound, median":    float64(waits[len(waits)/2].Milliseconds()),
 		"ms until bound, 99 of 100": float64(waits[len(waits)*99/100].Milliseconds()),
 	} {
@@ -76,6 +77,26 @@ func (b *bench) churn(ctx context.Context) (err error) {
 
 // busy is how many GPUs of each node are in use.
 const busy = gpusPerNode * 3 / 4
+
+// memoryOf reads how many MiB of memory a process has, every second. What it returns ends that, and has the readings.
+func memoryOf(ctx context.Context, pid int) func() []float64 {
+	ctx, stop := context.WithCancel(ctx)
+	var readings []float64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait.UntilWithContext(ctx, func(context.Context) {
+			if resident, err := residentOf(pid); err == nil {
+				readings = append(readings, resident)
+			}
+		}, time.Second)
+	}()
+	return func() []float64 {
+		stop()
+		<-done
+		return readings
+	}
+}
 
 // fill has plain pods on three quarters of the GPUs, and gangs that wait. It returns the pods in an order in which no
 // node becomes free.
@@ -107,7 +128,7 @@ func (b *bench) fill(ctx context.Context, name string) (standing []*corev1.Pod, 
 func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
-	total := b.Ending * int(churnFor.Seconds())
+	total := b.Ending * int(b.For.Seconds())
 	var mutex sync.Mutex
 	made, waits := map[string]time.Time{}, make([]time.Duration, 0, total)
 	source := cache.NewFilteredListWatchFromClient(b.core.CoreV1().RESTClient(), "pods", namespace,
@@ -153,7 +174,7 @@ func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod
 	}
 	select {
 	case err = <-bound:
-	case <-time.After(churnFor):
+	case <-time.After(time.Minute):
 		cancel()
 		if err = <-bound; wait.Interrupted(err) {
 			err = nil

@@ -25,20 +25,22 @@ each gang in one zone, each of its groups, of up to 100 pods, in one rack.
 
 Rounds are repeated, every other one in reverse, and the report has medians; RATIO is to the same figure of
 kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. With --ending ours is measured
-alone, for a minute in which pods end and come and gangs wait: what it computes, and how long plain pods wait. With
---queued gangs of 2 to 16 pods in one rack each come, without Kueue and then with it, from two queues with half of the
-GPUs each: how long it takes until all pods of a gang are bound, from its admission by Kueue or from its creation.
+alone, for a minute or more in which pods end and come and gangs wait: what it computes, how long plain pods wait, and
+whether its memory grows. With --standing it is measured beside so many running pods: how long it takes from its start,
+and from the end of the leader, until the next gang is bound. With --queued gangs of 2 to 16 pods in one rack each come,
+without Kueue and then with it, from two queues with half of the GPUs each: how long it takes until all pods of a gang
+are bound, from its admission by Kueue or from its creation.
 
 The table at the end goes to standard output, progress to standard error. Needs 'make build tools'; kube-scheduler is
 built by e2e/tools/build.sh when it is not there yet.`
 
 // options choose the measurements; the flags say what they mean.
 type options struct {
-	Nodes, Pods, Repeats, QPS, Burst int
-	Ending, Waiting, Queued          int
-	Every                            time.Duration
-	Gangs                            []int
-	Patience                         time.Duration
+	Nodes, Pods, Repeats, QPS, Burst  int
+	Ending, Waiting, Queued, Standing int
+	Every, For                        time.Duration
+	Gangs                             []int
+	Patience                          time.Duration
 }
 
 func newCommand() *cobra.Command {
@@ -63,6 +65,8 @@ func newCommand() *cobra.Command {
 	flags.IntSliceVar(&o.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs")
 	flags.IntVar(&o.Ending, "ending", 0, "measure ours alone, in a busy cluster in which so many pods a second end")
 	flags.IntVar(&o.Waiting, "waiting", 1000, "gangs that wait meanwhile")
+	flags.DurationVar(&o.For, "for", time.Minute, "how long they end and come")
+	flags.IntVar(&o.Standing, "standing", 0, "measure the start and the change of leader of ours beside so many pods")
 	flags.IntVar(&o.Queued, "queued", 0, "measure what Kueue adds to the time of so many gangs")
 	flags.DurationVar(&o.Every, "every", time.Millisecond, "time from one of these gangs to the next")
 	flags.IntVar(&o.Repeats, "repeats", 3, "how often each thing is measured")
@@ -88,6 +92,9 @@ func measure(ctx context.Context, o options) (measured *report, err error) {
 	}
 	if o.Ending > 0 {
 		return b.report, b.churn(ctx)
+	}
+	if o.Standing > 0 {
+		return b.report, b.large(ctx)
 	}
 	if o.Queued > 0 {
 		return b.report, b.queued(ctx)

@@ -39,7 +39,7 @@ func nodes(count int) []*corev1.Node {
 	perZone := (count + zones - 1) / zones
 	for i := range made {
 		zone, rack := i/perZone, i%perZone/nodesPerRack
-		made[i] = live.FakeNode(fmt.Sprintf("node-%05d", i), map[string]string{
+		made[i] = live.FakeNode(nodeName(i), map[string]string{
 			zoneLabel:  fmt.Sprintf("zone-%d", zone),
 			blockLabel: fmt.Sprintf("block-%d-%d", zone, rack/racksPerBlock),
 			rackLabel:  fmt.Sprintf("rack-%d-%d", zone, rack),
@@ -47,3 +47,5 @@ func nodes(count int) []*corev1.Node {
 	}
 	return made
 }
+
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
