@@ -72,7 +72,7 @@ func (b *bench) add(scenario string, times []time.Duration) {
 
 // installKueue has Kueue run, with two queues that together have the GPUs of the cluster.
 func (b *bench) installKueue(ctx context.Context) error {
-	if err := quota.Install(ctx, b.Machine, quota.Options{}); err != nil {
+	if err := quota.Install(ctx, b.Machine); err != nil {
 		return err
 	}
 	half := strconv.Itoa(b.Nodes * gpusPerNode / 2)

@@ -1,25 +1,20 @@
 package kueue
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"packtree.dev/e2e/devcluster/internal/ports"
 )
 
 // module returns the directory of Kueue's Go module, which is downloaded if it is not there.
@@ -38,103 +33,62 @@ func module(ctx context.Context, root string) (string, error) {
 	return found.Dir, nil
 }
 
-// read returns the objects of a file of Kueue's module.
-func (k *installation) read(path string) ([]*unstructured.Unstructured, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var objects []*unstructured.Unstructured
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
-		object := &unstructured.Unstructured{}
-		switch err := decoder.Decode(&object.Object); {
-		case errors.Is(err, io.EOF):
-			return objects, nil
-		case err != nil:
-			return nil, fmt.Errorf("reading %s: %w", path, err)
-		case len(object.Object) > 0:
-			objects = append(objects, object)
-		}
-	}
-}
-
-// makeKinds creates the kinds and waits until they are served. Kueue converts kinds with several versions.
-func (k *installation) makeKinds(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(k.module, "config", "components", "crd", "bases", "*.yaml"))
+// prepare creates what Kueue needs before it starts: its certificate, its kinds, and webhook configurations with the
+// names that a release gives them.
+func (k *installation) prepare(ctx context.Context) error {
+	module, err := module(ctx, k.cluster.Root())
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		definitions, err := k.read(file)
-		if err != nil {
-			return err
-		}
-		for _, definition := range definitions {
-			if versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions"); len(versions) > 1 {
-				definition.Object["spec"].(map[string]any)["conversion"] = map[string]any{
-					"strategy": "Webhook",
-					"webhook": map[string]any{
-						"clientConfig": k.clientConfig("/convert"), "conversionReviewVersions": []any{"v1"},
-					},
-				}
-			}
-			if err := k.api.Create(ctx, definition); err != nil {
-				return err
-			}
-		}
+	components := filepath.Join(module, "config", "components")
+	k.webhooks = envtest.WebhookInstallOptions{
+		Paths:            []string{filepath.Join(components, "webhook", "manifests.yaml")},
+		LocalServingHost: ports.Host, IgnoreSchemeConvertible: true,
 	}
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, k.served)
-}
-
-// served reports whether the API server serves Workloads, the last of the kinds.
-func (k *installation) served(context.Context) (bool, error) {
-	_, err := k.api.RESTMapper().RESTMapping(schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "Workload"}, "v1beta2")
-	if apimeta.IsNoMatchError(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// makeWebhooks creates the webhook configurations, with the names that a release gives them. Pods of Kubernetes' own
-// namespaces and of Kueue's are left alone.
-func (k *installation) makeWebhooks(ctx context.Context) error {
-	configurations, err := k.read(filepath.Join(k.module, "config", "components", "webhook", "manifests.yaml"))
-	if err != nil {
+	if err := k.webhooks.PrepWithoutInstalling(); err != nil {
 		return err
 	}
-	for _, configuration := range configurations {
-		configuration.SetName(Program + "-" + configuration.GetName())
-		webhooks, _, err := unstructured.NestedSlice(configuration.Object, "webhooks")
-		if err != nil {
-			return err
-		}
-		for _, webhook := range webhooks {
-			k.redirect(webhook.(map[string]any))
-		}
-		configuration.Object["webhooks"] = webhooks
-		if err := k.api.Create(ctx, configuration, client.FieldOwner(Program)); err != nil {
-			return err
+	// Kueue makes no use of the certificate that was made on the way.
+	if err := k.webhooks.Cleanup(); err != nil {
+		return err
+	}
+	if k.webhooks.LocalServingCAData, err = k.makeCertificates(ctx); err != nil {
+		return err
+	}
+	if err := k.webhooks.ModifyWebhookDefinitions(); err != nil {
+		return err
+	}
+	for _, configuration := range k.webhooks.MutatingWebhooks {
+		configuration.Name = Program + "-" + configuration.Name
+		for i := range configuration.Webhooks {
+			webhook := &configuration.Webhooks[i]
+			webhook.NamespaceSelector = namespacesOf(webhook.Name)
 		}
 	}
-	return nil
+	for _, configuration := range k.webhooks.ValidatingWebhooks {
+		configuration.Name = Program + "-" + configuration.Name
+		for i := range configuration.Webhooks {
+			webhook := &configuration.Webhooks[i]
+			webhook.NamespaceSelector = namespacesOf(webhook.Name)
+		}
+	}
+	if _, err := envtest.InstallCRDs(k.config, envtest.CRDInstallOptions{
+		Paths: []string{filepath.Join(components, "crd", "bases")}, WebhookOptions: k.webhooks, MaxTime: time.Minute,
+	}); err != nil {
+		return err
+	}
+	return k.webhooks.Install(k.config)
 }
 
-// redirect makes the API server call a webhook at this machine.
-func (k *installation) redirect(webhook map[string]any) {
-	path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
-	webhook["clientConfig"] = k.clientConfig(path)
-	if name := webhook["name"].(string); strings.HasSuffix(name, "pod.kb.io") ||
-		strings.HasSuffix(name, "deployment.kb.io") || strings.HasSuffix(name, "statefulset.kb.io") {
-		webhook["namespaceSelector"] = map[string]any{"matchExpressions": []any{map[string]any{
-			"key": "kubernetes.io/metadata.name", "operator": "NotIn",
-			"values": []any{"kube-system", namespace},
-		}}}
+// namespacesOf are the namespaces that a webhook is about: pods of Kubernetes' own and of Kueue's are left alone.
+func namespacesOf(webhook string) *metav1.LabelSelector {
+	if !slices.ContainsFunc([]string{"pod.kb.io", "deployment.kb.io", "statefulset.kb.io"}, func(suffix string) bool {
+		return strings.HasSuffix(webhook, suffix)
+	}) {
+		return nil
 	}
-}
-
-func (k *installation) clientConfig(path string) map[string]any {
-	return map[string]any{
-		"url":      "https://" + k.webhooks + path,
-		"caBundle": base64.StdEncoding.EncodeToString(k.authority),
-	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn,
+		Values: []string{metav1.NamespaceSystem, namespace},
+	}}}
 }

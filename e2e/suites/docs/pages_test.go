@@ -55,7 +55,7 @@ func TestPages(t *testing.T) {
 		}
 	})
 	last := slices.Concat(installing, administering)
-	if err := kueue.Install(own.While(t.Context()), own.Machine, kueue.Options{}); err != nil {
+	if err := kueue.Install(own.While(t.Context()), own.Machine); err != nil {
 		t.Fatal(err)
 	}
 	read := func(page pages.Page, shims map[string]string) {

@@ -19,7 +19,7 @@ var cluster = &suite.Cluster{Options: devcluster.Options{
 
 func TestMain(m *testing.M) {
 	cluster.Prepare = func(ctx context.Context) error {
-		return kueue.Install(ctx, cluster.Machine, kueue.Options{})
+		return kueue.Install(ctx, cluster.Machine)
 	}
 	cluster.Main(m)
 }

@@ -35,7 +35,7 @@ func TestWaitForPodsReady(t *testing.T) {
 	waits := func(timeout string) e2e.StepFunc {
 		return w.Without(kueue.Program, false,
 			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-				w.Must(ctx, t, kueue.Reconfigure(cluster.Machine, kueue.Options{WaitForPodsReady: timeout}))
+				w.Must(ctx, t, kueue.WaitForPodsReady(cluster.Machine, timeout))
 				return ctx
 			})
 	}

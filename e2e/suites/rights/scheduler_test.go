@@ -84,7 +84,7 @@ func (w *world) servesZones(ctx context.Context, t *testing.T, _ *envconf.Config
 
 // installsKueue has Kueue run from now on. Its webhooks refuse pods with an owner that does not exist.
 func (w *world) installsKueue(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	w.Must(ctx, t, kueue.Install(ctx, cluster.Machine, kueue.Options{}))
+	w.Must(ctx, t, kueue.Install(ctx, cluster.Machine))
 	return ctx
 }
 
