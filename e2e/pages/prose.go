@@ -41,12 +41,7 @@ func Crowded(source []byte) (lines []int) {
 func holdsTwo(line []byte) bool {
 	line = codeSpan.ReplaceAllFunc(line, func(span []byte) []byte { return bytes.Repeat([]byte("`"), len(span)) })
 	for _, at := range sentenceEnd.FindAllIndex(line, -1) {
-		before := line[:at[0]+1]
-		abbreviated := false
-		for _, word := range abbreviations {
-			abbreviated = abbreviated || bytes.HasSuffix(before, word)
-		}
-		if !abbreviated {
+		if !endsInAbbreviation(line[:at[0]+1]) {
 			return true
 		}
 	}
