@@ -10,7 +10,7 @@ import (
 // settling is how long a workload may name a Topology or a level that does not exist before that is reported. A
 // Topology with changed levels is deleted and created anew, and a Topology may come from the same file as the
 // workload.
-const settling = 2 * time.Second
+var settling = 2 * time.Second
 
 // doubts are the PodGroups of workloads that name a Topology or level that does not exist now, and since when.
 type doubts struct {

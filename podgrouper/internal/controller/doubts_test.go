@@ -12,6 +12,9 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
+// Tests wait for less than users do. None of them depends on how long.
+func init() { lookAgain, settling = time.Second, 200*time.Millisecond }
+
 func TestADoubtIsReportedOnceItLasts(t *testing.T) {
 	start := time.Unix(1000, 0)
 	a, b := client.ObjectKey{Namespace: "ns", Name: "a"}, client.ObjectKey{Namespace: "ns", Name: "b"}

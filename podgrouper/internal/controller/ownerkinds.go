@@ -17,7 +17,7 @@ import (
 
 // lookAgain is how often unreadable kinds are tried again: kinds are installed and roles extended while the program
 // runs, and it has no watch that shows the latter.
-const lookAgain = 15 * time.Second
+var lookAgain = 15 * time.Second
 
 // ownerKinds knows which kinds of owners can be read. It asks before it watches a kind: a forbidden watch would block
 // for ever.
