@@ -88,7 +88,7 @@ func checked(t *testing.T, answer map[string]any, files ...string) done {
 
 func TestWhatPlaceSaysHolds(t *testing.T) {
 	files := []string{saved(t, gangs)}
-	for _, name := range []string{"hierarchy", "order", "refused", "company", "followers", "elastic", "mended"} {
+	for _, name := range []string{"hierarchy", "order", "refused", "company", "followers", "expected", "elastic", "mended"} {
 		files = append(files, filepath.Join("../place/testdata", name+".yaml"))
 	}
 	for _, manifests := range files {

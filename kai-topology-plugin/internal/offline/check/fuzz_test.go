@@ -15,18 +15,17 @@ import (
 )
 
 // FuzzPlace: whatever the manifests, they are rejected, or place decides about them and check finds its answer right.
-// Gangs that expect pods are left out: check does not know the room that a certificate keeps for such pods.
 func FuzzPlace(f *testing.F) {
 	seeds := []string{gangs}
 	nodes, err := os.ReadFile(cluster)
-	for _, name := range []string{"hierarchy", "company", "relations", "elastic", "mended"} {
+	for _, name := range []string{"hierarchy", "company", "relations", "elastic", "expected", "mended"} {
 		content, wrong := os.ReadFile(filepath.Join("../place/testdata", name+".yaml"))
 		if err != nil || wrong != nil {
 			f.Fatal(err, wrong)
 		}
 		seeds = append(seeds, string(nodes)+"\n---\n"+string(content))
 	}
-	keys := append(scheduling.CarriedAnnotations(), scheduling.AnnotationNodeLabels,
+	keys := append(scheduling.CarriedAnnotations(), scheduling.AnnotationNodeLabels, scheduling.AnnotationExpectedPods,
 		kai.LabelSubGroupName)
 	inputs := mutants.Seeds(f, keys, seeds...)
 	f.Fuzz(func(t *testing.T, seed uint8, program []byte) {

@@ -27,7 +27,9 @@ type verifier struct {
 	// waiting are the gangs of the input that the answer has not mentioned yet, placed the gangs with a verified
 	// placement.
 	waiting, placed map[gang.Key]turns.Turn
-	faults          []string
+	// expected are pods that placed gangs will have.
+	expected []*corev1.Pod
+	faults   []string
 }
 
 // verify lists what does not hold of an answer, a line each, in its order. The pods of the cluster are changed.
@@ -88,7 +90,7 @@ func (v *verifier) podGroup(ctx context.Context, given *podGroup) error {
 		return nil
 	}
 	if given.Verdict == scheduling.ReasonPlaced {
-		v.placed[key] = turn
+		v.placed[key], v.expected = turn, append(v.expected, turn.Gang.Coming()...)
 	}
 	return v.table.Assume(turn.Gang.Pending, given.Assignments)
 }
