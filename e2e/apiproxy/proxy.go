@@ -28,7 +28,7 @@ const (
 	Refused
 	// Unanswered requests are passed on, but the client gets a timeout (status 504).
 	Unanswered
-	// Silent requests are passed on, and the connection breaks without an answer.
+	// Silent requests are passed on, and the connection breaks without an answer. Such watches break after Delay.
 	Silent
 	// Delayed requests are passed on after Delay. The events of a delayed watch come late until it ends.
 	Delayed
@@ -36,7 +36,8 @@ const (
 	Expired
 )
 
-// Delay is how long a delayed request waits, and Lag how long each piece of a delayed watch does.
+// Delay is how long a delayed request waits and a silent watch lasts, and Lag how long each piece of a delayed watch
+// does.
 const (
 	Delay = 3 * time.Second
 	Lag   = 200 * time.Millisecond
@@ -59,6 +60,7 @@ type Proxy struct {
 	// watches lives as long as the present watches may.
 	watches context.Context
 	drop    context.CancelFunc
+	open    int
 }
 
 // Listen starts a proxy in front of an API server. Of the configuration it uses the address and the authority. The fate
@@ -110,12 +112,15 @@ func (p *Proxy) Close() error {
 	return p.server.Close()
 }
 
-// DropWatches breaks all present watches off.
-func (p *Proxy) DropWatches() {
+// DropWatches breaks all present watches off, and returns how many there were.
+func (p *Proxy) DropWatches() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop()
 	p.watches, p.drop = context.WithCancel(context.Background())
+	dropped := p.open
+	p.open = 0
+	return dropped
 }
 
 // ServeHTTP makes a Proxy a handler.
@@ -151,7 +156,15 @@ func IsWatch(request *http.Request) bool { return request.URL.Query().Has("watch
 func (p *Proxy) serveWatch(w http.ResponseWriter, request *http.Request, fate Fate) {
 	p.mu.Lock()
 	until := p.watches
+	p.open++
 	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if until.Err() == nil {
+			p.open--
+		}
+	}()
 	watching, end := context.WithCancel(request.Context())
 	defer end()
 	defer context.AfterFunc(until, end)()
@@ -162,6 +175,8 @@ func (p *Proxy) serveWatch(w http.ResponseWriter, request *http.Request, fate Fa
 	case Expired:
 		http.Error(w, "the proxy has forgotten that version", http.StatusGone)
 		return
+	case Silent:
+		defer time.AfterFunc(Delay, end).Stop()
 	case Delayed:
 		w = late{w, watching}
 	}

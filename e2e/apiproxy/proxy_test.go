@@ -98,6 +98,7 @@ func TestWatchesMeetTheirFate(t *testing.T) {
 	}{
 		"made":    {fate: apiproxy.Made},
 		"delayed": {fate: apiproxy.Delayed},
+		"silent":  {fate: apiproxy.Silent},
 		"refused": {fate: apiproxy.Refused, failed: apierrors.IsInternalError},
 		"expired": {fate: apiproxy.Expired, failed: apierrors.IsGone},
 	} {
@@ -123,12 +124,19 @@ func TestWatchesMeetTheirFate(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer watching.Stop()
-			passesUntilItIsDropped(t, watching, proxy)
+			passesUntilItIsDropped(t, watching, func() {
+				if test.fate == apiproxy.Silent {
+					return // It ends by itself.
+				}
+				if dropped := proxy.DropWatches(); dropped != 1 {
+					t.Errorf("%d watches are dropped", dropped)
+				}
+			})
 		})
 	}
 }
 
-func passesUntilItIsDropped(t *testing.T, watching watch.Interface, proxy *apiproxy.Proxy) {
+func passesUntilItIsDropped(t *testing.T, watching watch.Interface, drop func()) {
 	t.Helper()
 	select {
 	case event := <-watching.ResultChan():
@@ -138,7 +146,7 @@ func passesUntilItIsDropped(t *testing.T, watching watch.Interface, proxy *apipr
 	case <-time.After(time.Minute):
 		t.Fatal("the first event waits for a second one")
 	}
-	proxy.DropWatches()
+	drop()
 	select {
 	case event, more := <-watching.ResultChan():
 		if more && event.Type != watch.Error {

@@ -52,7 +52,7 @@ var callFates = map[apiproxy.Fate]string{apiproxy.Refused: "API calls refused",
 	apiproxy.Delayed: "API calls delayed"}
 
 var watchFates = map[apiproxy.Fate]string{apiproxy.Refused: "watches refused", apiproxy.Delayed: "watches that lag",
-	apiproxy.Expired: "watches of a version that is too old"}
+	apiproxy.Expired: "watches of a version that is too old", apiproxy.Silent: "watches dropped"}
 
 // fate is decided for each request of our programs. Requests for leases and for the kinds of the API fail less often,
 // or no program would lead or start, and watches more often, since there are few.
@@ -77,8 +77,12 @@ func (c *Campaign) fate(random *rand.Rand, request *http.Request) apiproxy.Fate 
 
 func (c *Campaign) dropWatches(random *rand.Rand) action {
 	program := one(devcluster.Components, random)
-	return action{"watches dropped", "watches of " + program,
-		func(context.Context) error { c.proxies[program].DropWatches(); return nil }, nil}
+	return action{"drops of watches", "watches of " + program, func(context.Context) error {
+		for range c.proxies[program].DropWatches() {
+			c.count("watches dropped")
+		}
+		return nil
+	}, nil}
 }
 
 // renew gives the webhooks of a program another certificate.

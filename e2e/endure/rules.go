@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -243,19 +244,20 @@ func untrue(w *World) map[string]string {
 // lie says what is wrong with the condition Ready of a user's object; empty if nothing is.
 func (w *World) lie(object *unstructured.Unstructured) string {
 	owns, wanted, is := w.pods(object)
-	ready, observed := readyOf(object)
+	ready, err := live.ConditionOf(object, "Ready")
 	switch ours := object.GetKind() == "DynamoGraphDeployment" || object.GetKind() == "PodCliqueSet"; {
-	case is && ready == "" && ours:
-		return "it does not say whether it is ready"
-	case !is || ready == "":
+	case is && ready == nil && ours:
+		return fmt.Sprintf("it does not say whether it is ready: %v", err)
+	case !is || ready == nil:
 		return ""
 	}
 	bound, runs := w.running(owns)
-	if observed == object.GetGeneration() && (runs != wanted || ready == "True") && (bound > 0 || ready != "True") {
+	is = ready.Status == metav1.ConditionTrue
+	if ready.ObservedGeneration == object.GetGeneration() && (runs != wanted || is) && (bound > 0 || !is) {
 		return ""
 	}
-	return fmt.Sprintf("it says Ready=%s of generation %d, which is %d; of %d pods %d are bound, and %d run", ready,
-		observed, object.GetGeneration(), wanted, bound, runs)
+	return fmt.Sprintf("it says Ready=%s of generation %d, which is %d; of %d pods %d are bound, and %d run", ready.Status,
+		ready.ObservedGeneration, object.GetGeneration(), wanted, bound, runs)
 }
 
 // running counts pods that have a node, and those of them that run.
@@ -269,17 +271,6 @@ func (w *World) running(owns func(pod *corev1.Pod) bool) (bound, runs int) {
 		}
 	}
 	return bound, runs
-}
-
-func readyOf(object *unstructured.Unstructured) (status string, observed int64) {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, condition := range conditions {
-		if condition, is := condition.(map[string]any); is && condition["type"] == "Ready" {
-			status, _, _ = unstructured.NestedString(condition, "status")
-			observed, _, _ = unstructured.NestedInt64(condition, "observedGeneration")
-		}
-	}
-	return status, observed
 }
 
 // Unrest compares two worlds at rest: an object that was written meanwhile, though nothing happened.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -147,20 +148,20 @@ func (c *Cluster) Condition(
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), read); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", Name(object), err)
 	}
+	return ConditionOf(read, condition)
+}
+
+// ConditionOf is a condition of an object that was read; nil if the object does not have it.
+func ConditionOf(object *unstructured.Unstructured, condition string) (*metav1.Condition, error) {
 	var status struct {
 		Status struct {
 			Conditions []metav1.Condition `json:"conditions"`
 		} `json:"status"`
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, &status); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &status); err != nil {
 		return nil, fmt.Errorf("reading the conditions of %s: %w", Name(object), err)
 	}
-	for i := range status.Status.Conditions {
-		if status.Status.Conditions[i].Type == condition {
-			return &status.Status.Conditions[i], nil
-		}
-	}
-	return nil, nil
+	return meta.FindStatusCondition(status.Status.Conditions, condition), nil
 }
 
 // Name is an object's kind and name for people.
