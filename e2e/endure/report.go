@@ -77,26 +77,37 @@ func (c *Campaign) metrics(ctx context.Context) (map[string]map[string]float64, 
 	}
 	all := map[string]map[string]float64{}
 	for _, program := range devcluster.Components {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Machine.Metrics(program), http.NoBody)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := (&http.Client{Transport: authorized}).Do(request)
-		if err != nil {
+		// A program that has just started may not know its clients yet.
+		if err := insist(ctx, func(ctx context.Context) (err error) {
+			all[program], err = gauges(ctx, &http.Client{Transport: authorized}, c.Machine.Metrics(program))
+			return err
+		}); err != nil {
 			return nil, fmt.Errorf("reading the metrics of %s: %w", program, err)
-		}
-		parser := expfmt.NewTextParser(model.UTF8Validation)
-		families, err := parser.TextToMetricFamilies(answer.Body)
-		answer.Body.Close()
-		if err != nil {
-			return nil, fmt.Errorf("reading the metrics of %s: %w", program, err)
-		}
-		all[program] = map[string]float64{}
-		for figure, family := range families {
-			for _, metric := range family.Metric {
-				all[program][figure] += metric.GetGauge().GetValue()
-			}
 		}
 	}
 	return all, nil
+}
+
+func gauges(ctx context.Context, authorized *http.Client, address string) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := authorized.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", answer.Status, err)
+	}
+	sums := map[string]float64{}
+	for figure, family := range families {
+		for _, metric := range family.Metric {
+			sums[figure] += metric.GetGauge().GetValue()
+		}
+	}
+	return sums, nil
 }
