@@ -81,6 +81,49 @@ func TestAGroupThatTheGangCanDoWithoutIsMended(t *testing.T) {
 	}
 }
 
+// A node is deleted under a pod of a group that must stand in one rack. Which rack that is, is not known: the other
+// pods of the group wait until the pod is gone or the node is back, and pods of other groups do not.
+func TestAGroupOnAnUnknownNodeWaitsUntilItIsKnownWhereItStands(t *testing.T) {
+	stays := members("a", 1, on("lost"))
+	lost := slices.Concat(members("a-next", 1, of("a")), members("b-next", 1, of("b")))
+	rack := &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"}
+	pairs := stood(groups(nil, scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{
+		{Name: "a", MinMember: ptr.To[int32](2), TopologyConstraint: rack},
+		{Name: "b", MinMember: ptr.To[int32](2), TopologyConstraint: rack},
+	}}))
+	for name, c := range map[string]struct {
+		podGroup *scheduling.PodGroup
+		pods     []*corev1.Pod
+		placed   []string
+		waits    bool
+	}{
+		"its other pods wait": {stood(leaf(2, 0, oneRack)),
+			slices.Concat(members("s", 1, plain, on("lost")), members("p", 1, plain)), nil, true},
+		"not once the pod is leaving": {stood(leaf(2, 0, oneRack)),
+			slices.Concat(members("s", 1, plain, on("lost"), leaving), members("p", 2, plain)), []string{"p0", "p1"}, false},
+		"not where a level is preferred": {stood(leaf(2, 0, fewRacks)),
+			slices.Concat(members("s", 1, plain, on("lost")), members("p", 1, plain)), []string{"p0"}, false},
+		"not where another pod of it runs": {stood(leaf(3, 0, oneRack)),
+			slices.Concat(members("s", 1, plain, on("lost")), members("t", 1, plain, on("r0-0")), members("p", 1, plain)),
+			[]string{"p0"}, false},
+		"but other groups are mended": {pairs,
+			slices.Concat(stays, members("b", 1, on("r0-0")), lost), []string{"b-next0"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, answer := decide(t, racksOf(3, 3), c.podGroup, c.pods)
+			if got := slices.Sorted(maps.Keys(answer.Nodes)); !slices.Equal(got, c.placed) {
+				t.Errorf("%v are placed, want %v", got, c.placed)
+			}
+			waits := answer.Verdict == scheduling.ReasonIncomplete && strings.Contains(answer.Message, "runs on node lost")
+			if waits != c.waits {
+				t.Errorf("%s: %s", answer.Verdict, answer.Message)
+			}
+		})
+	}
+}
+
+func leaving(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{} }
+
 // Of two pairs that must each stand in one rack, one has lost a pod that has no place, and the other one both. This
 // one is begun anew as a whole: a pod alone would hold the other one to a rack without room for it.
 func TestAPairThatLostBothPodsIsBegunAsAWhole(t *testing.T) {

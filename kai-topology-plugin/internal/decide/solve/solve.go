@@ -30,9 +30,9 @@ const (
 // that will not evict its pods. A gang is Waiting if only the room reserved for overdue gangs keeps it out; the answer
 // names that room. Solve changes nothing.
 func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
-	// 1. A gang that lacks pods has no place as a whole.
-	if request.Lacks != nil {
-		return mend(ctx, request, Held(request.Gang, request.Lacks))
+	// 1. A gang that lacks pods, or has a group without an anchor, has no place as a whole.
+	if held := request.Held(); held != nil {
+		return mend(ctx, request, Held(request.Gang, held))
 	}
 	all := wishesOf(request)
 	var refusal *Answer // With all room of overdue gangs left alone.
@@ -153,6 +153,7 @@ func mend(ctx context.Context, request Request, answer *Answer) (*Answer, error)
 	if request.Mends && !request.Terse && (answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) == 0) {
 		part := request
 		part.Gang, part.Unproved, part.Mends, part.Lacks = request.Gang.Mending(), true, false, nil
+		part.Gang.Pending, _ = request.Gang.Anchored(request.knows())
 		found, err := Solve(ctx, part)
 		if err != nil {
 			return nil, err

@@ -80,8 +80,7 @@ func (v *verifier) podGroup(ctx context.Context, given *podGroup) error {
 		return nil
 	}
 	before := len(v.faults)
-	v.verdict(given, turn)
-	if err := v.claim(ctx, given, turn); err != nil {
+	if err := errors.Join(v.verdict(given, turn), v.claim(ctx, given, turn)); err != nil {
 		return err
 	}
 	v.subGroups(given, turn)
@@ -100,17 +99,24 @@ var verdicts = []string{
 	scheduling.ReasonInvalid,
 }
 
-// verdict compares the verdict with what the PodGroup and its pods say without any node.
-func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
-	key, due := given.key(), ""
-	if turn.Hold != nil {
-		due = turn.Hold.Reason
+// verdict compares the verdict with what the PodGroup, its pods and the names of the nodes say.
+func (v *verifier) verdict(given *podGroup, turn turns.Turn) error {
+	key, due, hold := given.key(), "", turn.Hold
+	if hold == nil {
+		request, err := v.table.Request(turn)
+		if err != nil {
+			return err
+		}
+		hold = request.Held()
+	}
+	if hold != nil {
+		due = hold.Reason
 	}
 	switch {
 	case !slices.Contains(verdicts, given.Verdict):
 		v.fault(key, "there is no verdict %q", given.Verdict)
 	case due != "" && due != given.Verdict:
-		v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, turn.Hold.Message)
+		v.fault(key, "it is said to be %s, but is %s: %s", given.Verdict, due, hold.Message)
 	case due == "" && given.Verdict == scheduling.ReasonIncomplete:
 		v.fault(key, complete, given.Verdict)
 	}
@@ -123,6 +129,7 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 	if given.Verdict != scheduling.ReasonInfeasible && given.certified() {
 		v.fault(key, "it is said to be %s, and has a certificate that no placement exists", given.Verdict)
 	}
+	return nil
 }
 
 // complete is the fault of a verdict that a PodGroup and its pods do not give.
