@@ -51,13 +51,23 @@ func CheckMinRunning(annotations map[string]string, spec *scheduling.PodGroupSpe
 
 // Started returns the tree with the minima that its leaves have once the gang has started. Wrong numbers are left out.
 func (t *Tree) Started(running MinRunning) *Tree {
-	started := t.copied()
-	for _, group := range started.order {
-		if pods, said := running[group.Name]; said && group.Leaf() && pods >= 1 {
-			group.MinMember = min(group.MinMember, pods)
+	return t.Needing(func(leaf *Group) int32 {
+		if pods, said := running[leaf.Name]; said && pods >= 1 {
+			return pods
+		}
+		return leaf.MinMember
+	})
+}
+
+// Needing returns the tree in which no leaf needs more than so many pods.
+func (t *Tree) Needing(pods func(leaf *Group) int32) *Tree {
+	needing := t.copied()
+	for _, group := range needing.order {
+		if group.Leaf() {
+			group.MinMember = min(group.MinMember, pods(group))
 		}
 	}
-	return started
+	return needing
 }
 
 // Mending returns the tree of a gang that goes on with what it has, given how many pods each leaf has: a group that has

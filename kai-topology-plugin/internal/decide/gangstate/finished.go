@@ -1,6 +1,8 @@
 package gangstate
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -9,18 +11,20 @@ import (
 // PodFinished records that a pod has done its work: it has no successor, and its gang has not lost it once it is gone.
 // Word that it left its node may have come before, and does not say why: kube-scheduler's cache drops a pod that has
 // ended like one that is deleted.
-func (s *State) PodFinished(pod *corev1.Pod, gone bool) (effects Effects) {
+func (s *State) PodFinished(pod *corev1.Pod, gone bool, now time.Time) (effects Effects) {
 	key, member := gang.KeyOf(pod)
 	if !member {
 		return effects
 	}
 	return s.change(key, func(r *record, e *Effects) {
-		leaf, known := r.done[pod.UID]
+		known := r.done[pod.UID] != nil
 		switch {
 		case gone && known && r.podGroup != nil:
-			r.end(leaf, 1)
-		case !gone && gang.Done(pod):
-			r.done[pod.UID] = gang.LeafOf(pod)
+			r.end(gang.LeafOf(pod), 1)
+		case !gone && (known || gang.Done(pod)):
+			r.done[pod.UID] = pod
+			s.markBegun(r)
+			s.admit(e, r, now)
 		}
 		if gone {
 			delete(r.done, pod.UID)
@@ -47,8 +51,8 @@ func (s *State) restoreEnded(r *record) {
 		return
 	}
 	there := map[string]int{}
-	for _, leaf := range r.done {
-		there[leaf]++
+	for _, pod := range r.done {
+		there[gang.LeafOf(pod)]++
 	}
 	tree, _ := s.parse(r)
 	for i := range r.podGroup.Status.SubGroups {

@@ -1,12 +1,52 @@
 package gangstate
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
+
+// Of a gang of four, three pods have done their work, and the last one failed: the next one needs no others beside it.
+// Pods of a further wave do: they start together.
+func TestPodsThatHaveDoneTheirWorkAreNotWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		done  int
+		first bool
+		held  bool
+	}{
+		"three of four are done":          {done: 3},
+		"word of them comes first":        {done: 3, first: true},
+		"two of four are done":            {done: 2, held: true},
+		"all are done, and another comes": {done: 4, held: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(4)
+			next := ownedPod("next", "")
+			appears := func() {
+				state.added(next, start)
+				state.Queued(mine, next, start)
+			}
+			if c.first {
+				appears()
+			}
+			called := false
+			for i := range c.done {
+				effects := state.PodFinished(ownedPod(fmt.Sprint("done-", i), "n1", succeeded), false, start)
+				called = called || slices.Contains(names(effects.Activate), "next")
+			}
+			if !c.first {
+				appears()
+			}
+			if why, _ := state.Queued(mine, next, start); (why != "") != c.held || called != c.first {
+				t.Errorf("held for %q, called %t", why, called)
+			}
+		})
+	}
+}
 
 // What has done its work counts, also if it is removed, and for the next scheduler, until the gang starts anew.
 func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
@@ -18,30 +58,30 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	state.PodFinished(first, false)
-	state.PodFinished(second, false)
+	state.PodFinished(first, false, start)
+	state.PodFinished(second, false, start)
 	check("both are there", nil)
-	state.PodFinished(first, true)
-	state.PodFinished(first, true)
+	state.PodFinished(first, true, start)
+	state.PodFinished(first, true, start)
 	check("one is gone", map[string]int{"": 1})
-	state.PodFinished(ownedPod("other", "n3", succeeded, stopping), true)
+	state.PodFinished(ownedPod("other", "n3", succeeded, stopping), true, start)
 	check("nobody has said that another one has done its work", map[string]int{"": 1})
 
 	group.Status.SubGroups = []scheduling.SubGroupStatus{{Succeeded: 2}}
 	state = New(anyone)
 	state.PodGroupChanged(nil, group, start)
-	state.PodFinished(second, false)
+	state.PodFinished(second, false, start)
 	state.Opened(start)
 	check("by what an earlier scheduler wrote", map[string]int{"": 1})
 	for range 3 {
 		third := ownedPod("third", "n4", succeeded)
-		state.PodFinished(third, false)
-		state.PodFinished(third, true)
+		state.PodFinished(third, false, start)
+		state.PodFinished(third, true, start)
 	}
 	check("no more than the gang needs", map[string]int{"": 2})
 	state.groupDeleted(group, start)
 	check("it is deleted", nil)
-	state.PodFinished(second, true)
+	state.PodFinished(second, true, start)
 	if len(state.gangs) > 0 {
 		t.Errorf("%d gangs are remembered", len(state.gangs))
 	}

@@ -153,9 +153,9 @@ func (s *State) waitsInVain(r *record) bool {
 	return held != nil || len(assembled.Pending) == 0 || assembled.Satisfied(gang.NoPending)
 }
 
-// pods returns the pods of a gang; assumed pods name their node.
+// pods returns the pods of a gang, with the completed ones; assumed pods name their node.
 func (r *record) pods() []*corev1.Pod {
-	pods := append(r.members.Pending(), r.members.Standing()...)
+	pods := slices.Concat(r.members.Pending(), r.members.Standing(), slices.Collect(maps.Values(r.done)))
 	for _, onNode := range r.assumedPods() {
 		i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.UID == onNode.UID })
 		if i >= 0 && gang.Pending(pods[i]) {

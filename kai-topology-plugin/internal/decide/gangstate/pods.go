@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // PodChanged records what has become of a pod. Old is nil if it is new, and pod if it is gone.
@@ -303,7 +304,7 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	}
 	tree, held := s.parse(r)
 	if held == nil {
-		held = r.members.Incomplete(tree)
+		held = r.members.Incomplete(r.needs(tree))
 	}
 	switch held = held.UnlessMends(func() bool { return r.begun && s.mends(r, now) }); {
 	case held != nil:
@@ -365,5 +366,10 @@ func (s *State) markBegun(r *record) {
 		return
 	}
 	tree, _ := s.parse(r)
-	r.begun = tree != nil && r.members.Begun(tree)
+	r.begun = tree != nil && r.members.Begun(r.needs(tree))
+}
+
+// needs returns what the gang of a tree still needs.
+func (r *record) needs(tree *podgrouptree.Tree) *podgrouptree.Tree {
+	return r.members.Needs(tree, maps.Values(r.done))
 }

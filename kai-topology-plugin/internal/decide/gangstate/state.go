@@ -93,8 +93,8 @@ type record struct {
 	assumed map[types.UID]*assumed
 	// kept is the room that is kept for the gang and its followers.
 	kept []*reservation
-	// done are the completed pods that still exist, by their leaf, and ended counts the deleted ones.
-	done  map[types.UID]string
+	// done are the completed pods that still exist, and ended counts the deleted ones by their leaf.
+	done  map[types.UID]*corev1.Pod
 	ended map[string]int
 	// claims are claims of pods on their way to a node, with volumes that are not provisioned yet or devices to be
 	// prepared.
@@ -177,7 +177,7 @@ func (s *State) record(key gang.Key) *record {
 		known = &record{
 			key: key, members: gang.NewMembers(),
 			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{},
-			ranks: map[types.UID]int{}, claims: map[types.UID]string{}, done: map[types.UID]string{},
+			ranks: map[types.UID]int{}, claims: map[types.UID]string{}, done: map[types.UID]*corev1.Pod{},
 		}
 		s.gangs[key] = known
 	}

@@ -17,8 +17,8 @@ import (
 // Gang is a PodGroup together with its pods.
 type Gang struct {
 	PodGroup *scheduling.PodGroup
-	// Tree is nil if the PodGroup is invalid. Once the gang has started, Tree has the minima that it goes on with and
-	// toStart the minima that it needed to start; nil if they are the same.
+	// Tree has the minima that the gang needs now, and toStart the minima that it needed to start. Tree is nil if the
+	// PodGroup is invalid.
 	Tree, toStart *podgrouptree.Tree
 	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say
 	// where they stand.
@@ -77,18 +77,16 @@ func AssembleFor(
 	gang.Shared = sharedOf(podGroup).resolve(levels)
 	gang.Expected, _ = podgrouptree.ParseExpected(podGroup.Annotations)
 	gang.sort(pods, ours)
-	if going := started(podGroup, tree); going != tree && len(gang.Standing) > 0 {
-		gang.Tree, gang.toStart = going, tree
+	tally := Tally{}
+	for _, pod := range pods {
+		tally.add(pod, stateOf(pod, ours), 1)
 	}
+	gang.Tree, gang.toStart = tally.needs(gang.goingOn().Tree, slices.Values(gang.Done)), tree
 	if invalid != nil {
 		return gang, invalid
 	}
 	if other := firstForOther(podGroup, gang.Pending); other != nil {
 		return gang, &Hold{Reason: scheduling.ReasonIncomplete, Message: OtherTopologyMessage(podGroup, other)}
-	}
-	tally := Tally{}
-	for _, pod := range pods {
-		tally.add(pod, stateOf(pod, ours), 1)
 	}
 	return gang, tally.Incomplete(gang.Tree, gang.firsts)
 }
@@ -214,7 +212,7 @@ func (g *Gang) Satisfied(chosen func(pending *corev1.Pod) bool) bool {
 // Finishing reports whether the gang lacks only pods that have completed: the pods that it needs run or are done, and
 // no pod waits.
 func (g *Gang) Finishing() bool {
-	return len(g.Done) > 0 && len(g.Pending)+len(g.Gated) == 0 && g.satisfiedBy(g.Standing, g.Done)
+	return len(g.Done) > 0 && len(g.Pending)+len(g.Gated) == 0 && g.Unfinished().satisfiedBy(g.Standing, g.Done)
 }
 
 func (g *Gang) satisfiedBy(some, others []*corev1.Pod) bool {

@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,6 +113,11 @@ func (m *Members) in(state func(*corev1.Pod) bool) (pods []*corev1.Pod) {
 
 // OnNodes reports whether the minima of the gang's tree are met by the pods that stand or have been put on a node.
 func (m *Members) OnNodes(tree *podgrouptree.Tree) bool { return m.tally.OnNodes(tree) }
+
+// Needs returns what a gang still needs of a tree, given its completed pods.
+func (m *Members) Needs(tree *podgrouptree.Tree, done iter.Seq[*corev1.Pod]) *podgrouptree.Tree {
+	return m.tally.needs(tree, done)
+}
 
 // Begun reports whether pods of the gang stand, but not all that it needs.
 func (m *Members) Begun(tree *podgrouptree.Tree) bool { return m.tally.Begun(tree) }

@@ -2,6 +2,7 @@ package gang_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,14 +70,15 @@ func TestMembersKnowWhatAssemblingTellsAnew(t *testing.T) {
 				delete(want.assumed, uid)
 			}
 			shown, hold := gang.AssembleFor(ours, podGroup, want.pods(false), levels)
-			if diff := cmp.Diff(hold, members.Incomplete(tree)); diff != "" {
+			needs := members.Needs(tree, slices.Values(want.pods(false)))
+			if diff := cmp.Diff(hold, members.Incomplete(needs)); diff != "" {
 				t.Fatalf("hold (-assembled +members):\n%s", diff)
 			}
-			if begun := shown.Rank().Begun; begun != members.Begun(tree) {
+			if begun := shown.Rank().Begun; begun != members.Begun(needs) {
 				t.Fatalf("begun: assembled %v, members %v", begun, !begun)
 			}
 			assumed, _ := gang.AssembleFor(ours, podGroup, want.pods(true), levels)
-			if onNodes := assumed.Satisfied(gang.NoPending); onNodes != members.OnNodes(tree) {
+			if onNodes := assumed.Satisfied(gang.NoPending); onNodes != members.OnNodes(needs) {
 				t.Fatalf("all minima on nodes: assembled %v, members %v", onNodes, !onNodes)
 			}
 		}

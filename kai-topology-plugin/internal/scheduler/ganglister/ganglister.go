@@ -201,7 +201,7 @@ func (l *Lister) Standing(chosen func(*corev1.Pod) bool) map[gang.Key][]*corev1.
 
 // Assemble reads the gang of a PodGroup as it is or is about to be.
 func (l *Lister) Assemble(podGroup *scheduling.PodGroup) (*gang.Gang, *gang.Hold, error) {
-	pods, err := l.PodsOf(gang.KeyOfPodGroup(podGroup))
+	pods, err := l.all(gang.KeyOfPodGroup(podGroup))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -218,18 +218,20 @@ func (l *Lister) Gang(key gang.Key) (*gang.Gang, error) {
 	if err != nil {
 		return nil, err
 	}
+	assembled, _, err := l.Assemble(podGroup)
+	if err != nil || assembled.Tree == nil {
+		return nil, err
+	}
+	return assembled, nil
+}
+
+// all returns the pods of a gang, with the completed ones; assumed pods name their node.
+func (l *Lister) all(key gang.Key) ([]*corev1.Pod, error) {
 	pods, err := l.PodsOf(key)
 	if err != nil {
 		return nil, err
 	}
-	if pods, err = l.WithFinished(key, pods); err != nil {
-		return nil, err
-	}
-	assembled, _ := gang.AssembleFor(l.Ours, podGroup, pods, l.Levels)
-	if assembled.Tree == nil {
-		return nil, nil
-	}
-	return assembled, nil
+	return l.WithFinished(key, pods)
 }
 
 // Levels returns the levels of a Topology, broadest first, and false if it does not exist.

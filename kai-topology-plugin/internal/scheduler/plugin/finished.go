@@ -10,12 +10,12 @@ import (
 
 // finishedHandler tells gangs about completed pods, and about completed pods that are deleted.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
-	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod), false)) }
+	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod), false, p.clock.Now())) }
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: finished, UpdateFunc: func(_, after any) { finished(after) },
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
-				p.effects.do(p.gangs.PodFinished(pod, true))
+				p.effects.do(p.gangs.PodFinished(pod, true, p.clock.Now()))
 			}
 		},
 	}

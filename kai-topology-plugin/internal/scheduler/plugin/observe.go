@@ -44,7 +44,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}
-	observed.Groups, err = p.stand(assembled)
+	observed.Groups, err = p.stand(assembled.Unfinished())
 	return observed, err
 }
 

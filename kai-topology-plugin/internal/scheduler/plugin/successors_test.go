@@ -97,15 +97,31 @@ func TestTheRoomOfAPodThatLeftIsItsSuccessors(t *testing.T) {
 	}
 }
 
-func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
-	ends := func(bench *bench, pod *corev1.Pod) {
-		finished := pod.DeepCopy()
-		finished.Status.Phase = corev1.PodSucceeded
-		if err := bench.plugin.lister.Finished.GetStore().Add(finished); err != nil {
-			t.Fatal(err)
-		}
-		bench.plugin.finishedHandler().OnAdd(finished, false)
+// finishes has a pod do its work.
+func (b *bench) finishes(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	finished := pod.DeepCopy()
+	finished.Status.Phase = corev1.PodSucceeded
+	if err := b.plugin.lister.Finished.GetStore().Add(finished); err != nil {
+		t.Fatal(err)
 	}
+	b.plugin.finishedHandler().OnAdd(finished, false)
+}
+
+func TestAPodIsMadeAgainAfterTheOthersHaveDoneTheirWork(t *testing.T) {
+	next, done := newPod("gang", "next"), newPod("gang", "done")
+	bench := newBench(t, newNodes(1), []*corev1.Pod{next}, podGroup("gang", 2))
+	bench.finishes(t, done)
+	if held := bench.plugin.PreEnqueue(t.Context(), next); !held.IsSuccess() {
+		t.Fatal(held)
+	}
+	if node, status := bench.schedule(t, next); node != "n0" || !status.IsSuccess() {
+		t.Errorf("it is on %q: %v", node, status)
+	}
+}
+
+func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
+	ends := func(bench *bench, pod *corev1.Pod) { bench.finishes(t, pod) }
 	// The cache of kube-scheduler shows it last as it ran, and drops it as if it were deleted.
 	goes := func(bench *bench, pod *corev1.Pod) { bench.goes(t, pod, true) }
 	for name, events := range map[string][]func(*bench, *corev1.Pod){
