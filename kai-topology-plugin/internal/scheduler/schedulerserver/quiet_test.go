@@ -124,7 +124,7 @@ func eventuallyToldAlike(namespace, gang string, size int) string {
 	Eventually(func(g Gomega) {
 		condition := scheduled(namespace, gang)()
 		g.Expect(condition.Reason).To(Equal(scheduling.ReasonInfeasible))
-		sentence = condition.Message
+		sentence, _, _ = strings.Cut(condition.Message, "; it would fit if you add ") // Pods are not told what would help.
 		pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: gangOf(gang)})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(pods.Items).To(And(HaveLen(size), HaveEach(HaveField("Status.Conditions",
