@@ -140,11 +140,13 @@ func leavesOf(group *podgrouptree.Group) []*podgrouptree.Group {
 
 var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// pathText writes a domain as place does: label values joined by "/", and escaped.
+// pathText writes a domain as place does: label values joined by "/", escaped, and "" if empty.
 func pathText(path []string) string {
 	escaped := make([]string, len(path))
 	for i, value := range path {
-		escaped[i] = pathEscaper.Replace(value)
+		if escaped[i] = pathEscaper.Replace(value); value == "" {
+			escaped[i] = `""`
+		}
 	}
 	return strings.Join(escaped, "/")
 }

@@ -12,11 +12,14 @@ type Path []string
 var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // String joins the values with "/". Inside a value "%" and "/" are written %25
-// and %2F, so that different paths of one topology never print alike.
+// and %2F, and an empty value is written "", so that different paths of one
+// topology never print alike, and sentences have a word for each.
 func (p Path) String() string {
 	escaped := make([]string, len(p))
 	for i, value := range p {
-		escaped[i] = pathEscaper.Replace(value)
+		if escaped[i] = pathEscaper.Replace(value); value == "" {
+			escaped[i] = `""`
+		}
 	}
 	return strings.Join(escaped, "/")
 }
