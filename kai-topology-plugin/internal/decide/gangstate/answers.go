@@ -66,10 +66,9 @@ type Reply struct {
 	Yields bool
 	// Wait says why the pod waits without anything being decided, empty if it need not.
 	Wait string
-	// Hold says the same of a gang that is not tried any more.
+	// Hold says the same of a gang that is not tried any more. If there is neither Node, Wait nor Hold, the gang has to be
+	// decided.
 	Hold string
-	// Decide is set if the gang has to be decided.
-	Decide bool
 }
 
 // Ask says what is known for a pod of a gang that asks for its node.
@@ -110,7 +109,6 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 		if r.podGroup != nil {
 			reply.Hold = r.attempts.givenUp(r.podGroup)
 		}
-		reply.Decide = reply.Hold == ""
 	})
 	return reply, effects
 }

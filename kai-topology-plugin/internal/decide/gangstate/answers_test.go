@@ -75,7 +75,7 @@ func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 			word(state)
 			state.Refused(asked, version(1), b,
 				&solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
-			if reply, _ := state.Ask(mine, version(1), late.UID); !reply.Decide {
+			if reply, _ := state.Ask(mine, version(1), late.UID); reply != (Reply{}) {
 				t.Errorf("a pod that the answer is not about gets %+v", reply)
 			}
 			if state.View(mine).Current(version(1)) != nil {
@@ -120,8 +120,8 @@ func TestARefusalIsRemembered(t *testing.T) {
 			}
 			asked, began := &gang.Gang{PodGroup: groupOf(2), Pending: []*corev1.Pod{a, b}}, state.Now()
 			c.meanwhile(state)
-			state.Refused(asked, version(1), a, &solve.Answer{Verdict: scheduling.ReasonInfeasible}, began)
-			if reply, _ := state.Ask(mine, version(1), b.UID); reply.Decide == c.remembered {
+			state.Refused(asked, version(1), a, &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
+			if reply, _ := state.Ask(mine, version(1), b.UID); (reply == Reply{}) == c.remembered {
 				t.Errorf("the next pod gets %+v", reply)
 			}
 		})

@@ -298,7 +298,7 @@ func (s *scheduler) cycle(pod *member) {
 	}
 	reply, effects := s.state.Ask(key, s.version(key), pod.UID)
 	s.do(effects)
-	if reply.Decide {
+	if reply == (Reply{}) {
 		s.decide(key, pod.Pod)
 		reply, effects = s.state.Ask(key, s.version(key), pod.UID)
 		s.do(effects)

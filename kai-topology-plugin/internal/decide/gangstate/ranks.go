@@ -50,17 +50,23 @@ func ranksOf(members []Member) map[types.UID]int {
 	return ranks
 }
 
-// RankOf returns the rank of a pod that is being bound, false if its group has not been given ranks yet: see Rank.
-func (s *State) RankOf(key gang.Key, pod types.UID) (rank int, ok bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	rank, ok = s.known(key).ranks[pod]
-	return rank, ok
+// Rank returns the rank of a pod that is being bound. If its group has not been given ranks yet, members are asked for,
+// and all get theirs: each member's rank is written by a request of its own, and all must agree.
+func (s *State) Rank(key gang.Key, pod types.UID, members func() []Member) int {
+	if rank, known := s.rankOf(key, pod); known {
+		return rank
+	}
+	return s.rank(key, pod, members())
 }
 
-// Rank gives all members of a group their ranks, and returns the pod's. Each member's rank is written by a request of
-// its own, and all must agree.
-func (s *State) Rank(key gang.Key, pod types.UID, members []Member) (rank int) {
+func (s *State) rankOf(key gang.Key, pod types.UID) (rank int, known bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	rank, known = s.known(key).ranks[pod]
+	return rank, known
+}
+
+func (s *State) rank(key gang.Key, pod types.UID, members []Member) (rank int) {
 	s.change(key, func(r *record, _ *Effects) {
 		known, done := r.ranks[pod]
 		if rank = known; done {

@@ -16,14 +16,6 @@ func newStateOfMine() *State {
 	return state
 }
 
-// rank returns the rank of a pod as the code that binds it asks for it.
-func (s *State) rank(pod types.UID, members func() []Member) int {
-	if rank, known := s.RankOf(mine, pod); known {
-		return rank
-	}
-	return s.Rank(mine, pod, members())
-}
-
 func at(name string, rank int, path ...string) Member {
 	return Member{UID: types.UID(name), Name: name, Path: path, Rank: rank}
 }
@@ -71,7 +63,7 @@ func TestRanksOfBoundPodsDiffer(t *testing.T) {
 			case 1:
 				if len(members) > 0 {
 					i := rapid.IntRange(0, len(members)-1).Draw(t, "bound")
-					bound[members[i].UID] = state.rank(members[i].UID, func() []Member { return slices.Clone(members) })
+					bound[members[i].UID] = state.Rank(mine, members[i].UID, func() []Member { return slices.Clone(members) })
 					if rapid.Bool().Draw(t, "shown") {
 						members[i].Rank = bound[members[i].UID]
 					}
@@ -101,12 +93,12 @@ func TestMembersAreAskedForOncePerGang(t *testing.T) {
 		asked++
 		return []Member{at("a", NoRank, "n1"), at("b", NoRank, "n2")}
 	}
-	got := []int{state.rank("b", members), state.rank("a", members), state.rank("b", members)}
+	got := []int{state.Rank(mine, "b", members), state.Rank(mine, "a", members), state.Rank(mine, "b", members)}
 	if diff := cmp.Diff([]int{1, 0, 1}, got); diff != "" || asked != 1 {
 		t.Errorf("asked %d times; ranks (-want +got):\n%s", asked, diff)
 	}
 	clear(state.record(mine).ranks)
-	if got := state.rank("b", members); got != 1 || asked != 2 {
+	if got := state.Rank(mine, "b", members); got != 1 || asked != 2 {
 		t.Errorf("rank %d after %d looks", got, asked)
 	}
 }

@@ -95,7 +95,7 @@ func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *tes
 	bench.plugin.refuse(asked, answer)
 
 	reply, _ := bench.plugin.gangs.Ask(waitingGang, asked.version, b.UID)
-	if bench.plugin.gangs.View(waitingGang).Current(asked.version) != nil || !reply.Decide {
+	if bench.plugin.gangs.View(waitingGang).Current(asked.version) != nil || reply != (gangstate.Reply{}) {
 		t.Error("the answer is given again")
 	}
 	if !bench.waiting(a).Asks() || bench.waiting(b).Asks() {

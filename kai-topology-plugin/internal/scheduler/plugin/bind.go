@@ -98,10 +98,7 @@ func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 	if len(domain) == 0 {
 		return nil
 	}
-	rank, known := p.gangs.RankOf(key, pod.UID)
-	if !known {
-		rank = p.gangs.Rank(key, pod.UID, p.placedWith(key, pod, node, levels))
-	}
+	rank := p.gangs.Rank(key, pod.UID, func() []gangstate.Member { return p.placedWith(key, pod, node, levels) })
 	return map[string]string{
 		scheduling.AnnotationTopologyDomain: domain.String(),
 		scheduling.AnnotationTopologyRank:   strconv.Itoa(rank),
