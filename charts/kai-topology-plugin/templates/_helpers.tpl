@@ -73,6 +73,8 @@ clientConnection:
   burst: {{ .Values.clientConnection.burst }}
 leaderElection:
   leaderElect: {{ .Values.leaderElection.enabled }}
+  # A second replica follows a dead leader after the lease of 15 s, and a pause of up to 2.2 times this.
+  retryPeriod: 1s
   resourceName: {{ include "kai-topology-plugin.fullname" . }}
   resourceNamespace: {{ .Release.Namespace }}
 profiles:
