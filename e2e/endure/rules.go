@@ -110,13 +110,22 @@ func overcommitted(w *World) map[string]string {
 	return broken
 }
 
-// silent are pods that wait without a sentence in their own condition.
+// silent are pods that wait without a sentence in their own condition. If their gang lacks pods, none of them is tried,
+// and they say what it says.
 func silent(w *World) map[string]string {
-	broken := map[string]string{}
+	broken, sentence := map[string]string{}, map[types.UID]string{}
+	for _, g := range w.gangs() {
+		for i := range g.pods {
+			if g.says().Reason == scheduling.ReasonIncomplete && len(g.pods[i].Spec.SchedulingGates) == 0 {
+				sentence[g.pods[i].UID] = g.says().Message
+			}
+		}
+	}
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		said := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != ""
+			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" &&
+				(sentence[pod.UID] == "" || sentence[pod.UID] == c.Message)
 		})
 		if pod.Spec.NodeName == "" && counts(pod) && !said {
 			broken["Pod "+name(pod)] = fmt.Sprintf("it waits with the conditions %v", pod.Status.Conditions)

@@ -114,6 +114,11 @@ func TestEachRuleFails(t *testing.T) {
 			says(w, scheduling.ReasonInfeasible, "no room")
 			w.Pods[0].Status.Conditions, w.Objects[0].Object["status"] = nil, nil
 		}, []string{silent}},
+		"a pod says what was so before one was lost": {func(w *endure.World) {
+			unbound(w, 0)
+			says(w, scheduling.ReasonIncomplete, "waiting for pods to be created")
+			w.Pods, w.Objects = w.Pods[:1], nil
+		}, []string{silent}},
 		"the Job is gone": {func(w *endure.World) { w.Objects[0].SetUID("another") }, []string{orphan}},
 		"room is kept for a gang that has all": {func(w *endure.World) {
 			unbound(w, 0, 1)
