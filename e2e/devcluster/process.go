@@ -159,18 +159,7 @@ type run struct {
 func (c *Cluster) launch(
 	ctx context.Context, name string, choose func(last *processes.Process, about statedir.Process) (run, error),
 ) error {
-	dir, err := c.claimAgain(ctx)
-	if err != nil {
-		return err
-	}
-	defer dir.Release()
-	c.plane.dir = dir
-	chosen, err := choose(c.plane.process(name))
-	if err != nil {
-		return err
-	}
-	c.plane.forget(name)
-	process, err := c.plane.keep(chosen.spec, chosen.about)
+	chosen, process, err := c.begin(ctx, name, choose)
 	if err != nil {
 		return err
 	}
@@ -178,6 +167,25 @@ func (c *Cluster) launch(
 		return fmt.Errorf("starting %s: %w", name, err)
 	}
 	return nil
+}
+
+// begin starts a program while no other one is started.
+func (c *Cluster) begin(
+	ctx context.Context, name string, choose func(last *processes.Process, about statedir.Process) (run, error),
+) (run, *processes.Process, error) {
+	dir, err := c.claimAgain(ctx)
+	if err != nil {
+		return run{}, nil, err
+	}
+	defer dir.Release()
+	c.plane.dir = dir
+	chosen, err := choose(c.plane.process(name))
+	if err != nil {
+		return run{}, nil, err
+	}
+	c.plane.forget(name)
+	process, err := c.plane.keep(chosen.spec, chosen.about)
+	return chosen, process, err
 }
 
 // claimAgain takes the lock that Up has released. Another process that starts a program may hold it and, for a moment,

@@ -179,9 +179,9 @@ func (c *Campaign) pause(random *rand.Rand) action {
 func (c *Campaign) double(random *rand.Rand) action {
 	program := one(devcluster.Components, random)
 	return action{"programs doubled", program + "-2", func(ctx context.Context) error {
-		c.machine.Lock()
-		defer c.machine.Unlock()
-		return c.Machine.Double(ctx, program, program+"-2")
+		return c.starts(ctx, program+"-2", func(ctx context.Context) error {
+			return c.Machine.Double(ctx, program, program+"-2")
+		})
 	}, func(context.Context) error {
 		_ = c.Machine.Kill(program + "-2") // It may not have started.
 		return nil
@@ -202,16 +202,22 @@ func (c *Campaign) killControlPlane(random *rand.Rand) action {
 	}, nil}
 }
 
-// run starts a program unless it runs. It does not wait until it works: it may be killed before, and others may start.
+// run starts a program unless it runs.
 func (c *Campaign) run(ctx context.Context, program string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
+	return c.starts(ctx, program, func(ctx context.Context) error { return c.Machine.Start(ctx, program) })
+}
+
+// starts starts a program unless it runs. It does not wait until the program works: it may be killed before, and others
+// start.
+func (c *Campaign) starts(ctx context.Context, program string, start func(context.Context) error) error {
 	c.machine.Lock()
 	defer c.machine.Unlock()
 	if c.Machine.PID(program) != 0 {
 		return nil
 	}
-	return c.Machine.Start(ctx, program)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return start(ctx)
 }
 
 // dead is the taint of a node that has died: its pods are evicted, as after the five minutes of a real node.
