@@ -34,7 +34,7 @@ func renderedOf(t *testing.T, input []byte) []byte {
 		return nil
 	}
 	var written bytes.Buffer
-	if err := manifests.Write(&written, manifests.YAML, objects); err != nil {
+	if err := manifests.Write(&written, manifests.JSON, objects); err != nil {
 		t.Fatal(err)
 	}
 	return written.Bytes()

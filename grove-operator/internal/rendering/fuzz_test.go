@@ -33,7 +33,7 @@ func FuzzRender(f *testing.F) {
 			}
 		}
 		var written bytes.Buffer
-		if err := manifests.Write(&written, manifests.YAML, objects); err != nil {
+		if err := manifests.Write(&written, manifests.JSON, objects); err != nil {
 			t.Fatal(err)
 		}
 		for _, object := range objects {
