@@ -55,7 +55,7 @@ func (v *verifier) follows(
 	follower, expects := v.placed[key]
 	base := key
 	if !expects {
-		waits := false
+		var waits bool
 		if follower, waits = v.waiting[key]; !waits || follower.Gang.Shared == nil {
 			return fmt.Errorf("it does not wait to follow another one")
 		}

@@ -101,13 +101,10 @@ var verdicts = []string{
 
 // verdict compares the verdict with what the PodGroup, its pods and the names of the nodes say.
 func (v *verifier) verdict(given *podGroup, turn turns.Turn) error {
-	key, due, hold := given.key(), "", turn.Hold
-	if hold == nil {
-		request, err := v.table.Request(turn)
-		if err != nil {
-			return err
-		}
-		hold = request.Held()
+	key, due := given.key(), ""
+	hold, err := v.held(turn)
+	if err != nil {
+		return err
 	}
 	if hold != nil {
 		due = hold.Reason
@@ -130,6 +127,18 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) error {
 		v.fault(key, "it is said to be %s, and has a certificate that no placement exists", given.Verdict)
 	}
 	return nil
+}
+
+// held is why a PodGroup cannot be decided; nil if it can.
+func (v *verifier) held(turn turns.Turn) (*gang.Hold, error) {
+	if turn.Hold != nil {
+		return turn.Hold, nil
+	}
+	request, err := v.table.Request(turn)
+	if err != nil {
+		return nil, err
+	}
+	return request.Held(), nil
 }
 
 // complete is the fault of a verdict that a PodGroup and its pods do not give.
