@@ -56,9 +56,9 @@ func halfBound(w *World) map[string]string {
 // late is by how much a scheduler that was stopped may act on an old label of a node.
 const late = time.Minute
 
-// outside judges pods by the labels that their nodes had when they were bound. A pod is left out if its node was away
-// or changed its labels since then, or shortly before: what the scheduler knows of such a pod is no place. The rule
-// knows what PodGroups ask for, and at rest what users do.
+// outside judges pods by the labels that their nodes had when they were bound. A pod is left out if its node does not
+// exist, or changed its labels since then, or shortly before: what the scheduler knows of such a pod is no place. The
+// rule knows what PodGroups ask for, and at rest what users do.
 func outside(w *World) map[string]string {
 	exists, broken := map[string]bool{}, map[string]string{}
 	for i := range w.Nodes {

@@ -29,8 +29,8 @@ type World struct {
 	// Objects are those of the other kinds. Only a world at rest has them.
 	Objects    []unstructured.Unstructured
 	Topologies placement.Topologies
-	// Bound is when a pod was first seen on its node. Moved is when the node of a name was last away, or changed
-	// its labels, and Labels what they are.
+	// Bound is when a pod was first seen on its node. Moved is when the node of a name last changed its
+	// labels, and Labels what they are.
 	Bound  map[types.UID]time.Time
 	Moved  map[string]time.Time
 	Labels map[string]string
@@ -86,7 +86,6 @@ func (w *World) seen(last *World, now time.Time) {
 		maps.Copy(w.Moved, last.Moved)
 		maps.Copy(w.Labels, last.Labels)
 	}
-	present := map[string]bool{}
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
 		labels := fmt.Sprint(node.Labels)
@@ -94,12 +93,6 @@ func (w *World) seen(last *World, now time.Time) {
 			w.Moved[node.Name] = now
 		}
 		w.Labels[node.Name] = labels
-		present[node.Name] = true
-	}
-	for name := range w.Labels {
-		if !present[name] {
-			w.Moved[name] = now
-		}
 	}
 	for i := range w.Pods {
 		if pod := &w.Pods[i]; pod.Spec.NodeName != "" {
