@@ -179,6 +179,7 @@ func (p *Proxy) serveWatch(w http.ResponseWriter, request *http.Request, fate Fa
 		defer time.AfterFunc(Delay, end).Stop()
 	case Delayed:
 		w = late{w, watching}
+	case Made, Unanswered: // A watch has no other effect than its answer.
 	}
 	p.target.ServeHTTP(w, request.WithContext(watching))
 }
