@@ -207,8 +207,8 @@ func (c *Campaign) run(ctx context.Context, program string) error {
 	return c.starts(ctx, program, func(ctx context.Context) error { return c.Machine.Start(ctx, program) })
 }
 
-// starts has a program start unless it runs. It does not wait until the program works: it may be killed before, and others
-// start.
+// starts has a program start unless it runs. It does not wait until the program works: it may be killed before, and
+// others start.
 func (c *Campaign) starts(ctx context.Context, program string, start func(context.Context) error) error {
 	c.machine.Lock()
 	defer c.machine.Unlock()
