@@ -305,20 +305,13 @@ var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 // pathText joins label values such that different paths never read alike.
 func pathText(path []string) string {
 	if len(path) == 1 {
-		return valueText(path[0])
+		return pathEscaper.Replace(path[0])
 	}
 	escaped := make([]string, len(path))
 	for i, value := range path {
-		escaped[i] = valueText(value)
+		escaped[i] = pathEscaper.Replace(value)
 	}
 	return strings.Join(escaped, "/")
-}
-
-func valueText(value string) string {
-	if value == "" {
-		return `""`
-	}
-	return pathEscaper.Replace(value)
 }
 
 // known are the nodes of a list that the input has.

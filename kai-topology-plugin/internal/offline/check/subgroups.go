@@ -140,13 +140,11 @@ func leavesOf(group *podgrouptree.Group) []*podgrouptree.Group {
 
 var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// pathText writes a domain as place does: label values joined by "/", escaped, and "" if empty.
+// pathText writes a domain as place does: label values joined by "/", and escaped.
 func pathText(path []string) string {
 	escaped := make([]string, len(path))
 	for i, value := range path {
-		if escaped[i] = pathEscaper.Replace(value); value == "" {
-			escaped[i] = `""`
-		}
+		escaped[i] = pathEscaper.Replace(value)
 	}
 	return strings.Join(escaped, "/")
 }

@@ -76,7 +76,7 @@ const (
 // Annotations with which the scheduler binds the pods of gangs that name a Topology, for the downward API.
 const (
 	// AnnotationTopologyDomain is where the pod's node is in the Topology: its label values from the broadest level
-	// down, joined by "/", where "%" and "/" inside of a value are written %25 and %2F, and an empty value "".
+	// down, joined by "/", where "%" and "/" inside of a value are written %25 and %2F.
 	AnnotationTopologyDomain = "packtree.dev/topology-domain"
 	// AnnotationTopologyRank is the pod's number among the pods of its leaf, from 0 on. The lower ones of pods that are
 	// placed together are in the domains that come first; a pod that takes the place of a lost one has its number.

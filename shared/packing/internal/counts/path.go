@@ -12,14 +12,11 @@ type Path []string
 var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // String joins the values with "/". Inside a value "%" and "/" are written %25
-// and %2F, and an empty value is written "", so that different paths of one
-// topology never print alike, and sentences have a word for each.
+// and %2F, so that different paths of one topology never print alike.
 func (p Path) String() string {
 	escaped := make([]string, len(p))
 	for i, value := range p {
-		if escaped[i] = pathEscaper.Replace(value); value == "" {
-			escaped[i] = `""`
-		}
+		escaped[i] = pathEscaper.Replace(value)
 	}
 	return strings.Join(escaped, "/")
 }
