@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,6 +56,17 @@ func (q *gangQueue) MoveAllToActiveOrBackoffQueue(
 		}
 		return concerns == nil || concerns(pod)
 	})
+}
+
+// Update queues a pod anew that took the place of another one of the same name while the watch was interrupted. As an
+// update of that one, it would stay where that one was: in a queue that PreEnqueue has not let it into.
+func (q *gangQueue) Update(ctx context.Context, before, pod *corev1.Pod) {
+	if before == nil || before.UID == pod.UID {
+		q.SchedulingQueue.Update(ctx, before, pod)
+		return
+	}
+	q.Delete(before)
+	q.Add(ctx, pod)
 }
 
 // met is a pod that waits, and the name of the profile that places it; empty if that is another scheduler, or the pod

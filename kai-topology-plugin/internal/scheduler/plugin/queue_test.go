@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	backend "k8s.io/kubernetes/pkg/scheduler/backend/queue"
@@ -61,5 +62,28 @@ func TestTheQueuePassesOverGangsThatAnEventDoesNotHelp(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A watch that was interrupted shows the successor of a pod as its update.
+func TestAPodOfTheSameNameDoesNotTakeItsPlaceInTheQueue(t *testing.T) {
+	first, next := newPod("gang", "asker"), newPod("", "asker")
+	next.UID, next.ResourceVersion = "next", "2"
+	next.OwnerReferences = []metav1.OwnerReference{{Name: "owner", Controller: new(true)}}
+	bench := newBench(t, newNodes(1), []*corev1.Pod{first}, podGroup("gang", 1))
+	queue := bench.plugin.profiles.queue(backend.NewTestQueue(t.Context(), bench.plugin.Less,
+		backend.WithPreEnqueuePluginMap(map[string]map[string]fwk.PreEnqueuePlugin{
+			first.Spec.SchedulerName: {Name: bench.plugin}})))
+	queue.Add(t.Context(), first)
+	if ready := queue.PodsInActiveQ(); len(ready) != 1 {
+		t.Fatalf("the first pod is held: %d pods are to be tried", len(ready))
+	}
+	queue.Update(t.Context(), first, next)
+	if ready := queue.PodsInActiveQ(); len(ready) > 0 {
+		t.Errorf("pod %s is tried before it is grouped", ready[0].UID)
+	}
+	waiting, _ := queue.PendingPods()
+	if len(waiting) != 1 || waiting[0].UID != next.UID {
+		t.Errorf("%d pods wait", len(waiting))
 	}
 }
