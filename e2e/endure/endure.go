@@ -255,12 +255,8 @@ const (
 
 // rest waits until no rule is broken and nothing is written any more. What does not come to rest is a violation.
 func (c *Campaign) rest(ctx context.Context, what string) error {
-	// A program may have ended by itself.
-	plane := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kwok"}
-	for _, program := range append(plane, devcluster.Components...) {
-		if err := insist(ctx, func(ctx context.Context) error { return c.run(ctx, program) }); err != nil {
-			return err
-		}
+	if err := c.startAll(ctx); err != nil {
+		return err
 	}
 	c.say("%s: all is calm", what)
 	waiting, cancel := context.WithTimeout(ctx, c.Patience)
@@ -309,6 +305,22 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 	c.judge.Rest(time.Now(), world)
 	if len(Wrong(world)) == 0 {
 		c.judge.Add(time.Now(), "an object is written at rest", written)
+	}
+	return nil
+}
+
+// startAll starts the programs that have ended by themselves, and kube-controller-manager anew: what failed it tries
+// again later and later, in the end after a quarter of an hour.
+func (c *Campaign) startAll(ctx context.Context) error {
+	const controllers = "kube-controller-manager"
+	if err := c.Machine.Kill(controllers); err != nil {
+		return err
+	}
+	<-c.Machine.Ended(controllers)
+	for _, program := range append([]string{"etcd", "kube-apiserver", controllers, "kwok"}, devcluster.Components...) {
+		if err := insist(ctx, func(ctx context.Context) error { return c.run(ctx, program) }); err != nil {
+			return err
+		}
 	}
 	return nil
 }
