@@ -117,27 +117,20 @@ func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
 	}
 }
 
-func TestAPodThatWasNeverTriedIsToldWhenItIs(t *testing.T) {
-	pod := newPod("gang")
-	pod.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: scheduling.PodReasonWaitingForGang,
-		Message: "waiting for pods to be created",
-	}}
-	told, _, _ := fail(t, pod, misfit(4, "no rack has room"))
-	if diff := cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
-func TestAPodThatWasToldBeforeARestartIsNotToldAgain(t *testing.T) {
-	pod := newPod("gang")
-	pod.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-		Message: "no rack has room",
-	}}
-	told, patches, _ := fail(t, pod, misfit(4, "no rack has room"))
-	if len(told) > 0 || patches > 0 {
-		t.Errorf("told %v, %d patches", told, patches)
+// The condition that an earlier scheduler wrote goes with an event if the pod was tried then.
+func TestAPodIsToldOnceAlsoAfterARestart(t *testing.T) {
+	for reason, want := range map[string][]string{
+		corev1.PodReasonUnschedulable:      nil,
+		scheduling.PodReasonWaitingForGang: {"Warning FailedScheduling no rack has room"},
+	} {
+		pod := newPod("gang")
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: "no rack has room",
+		}}
+		told, patches, _ := fail(t, pod, misfit(4, "no rack has room"))
+		if diff := cmp.Diff(want, told); diff != "" || (patches > 0) != (want != nil) {
+			t.Errorf("%s: %d patches, events (-want +got):\n%s", reason, patches, diff)
+		}
 	}
 }
 
