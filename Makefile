@@ -137,8 +137,8 @@ e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster o
 e2e-crashes: build tools bin/tests ## the stories of the suite life, each also with an operator that is killed half-way, and every fault of every API call
 	@export E2E_CRASHES=all; $(call stories,./e2e/suites/life ./grove-operator/internal/faults,$(GO_TEST) -count=1)
 
-endure: build tools bin/tests ## a campaign of faults for LENGTH (10m) with SEED (1) and RATE (1) times the faults: programs, control plane, API calls, nodes; output in bin/tests/endure.txt
-	@go test -count=1 -v -vet=off -timeout=0 ./e2e/suites/endure -endure.length=$(or $(LENGTH),10m) -endure.seed=$(or $(SEED),1) -endure.rate=$(or $(RATE),1) 2>&1 | tee bin/tests/endure.txt
+endure: build tools bin/tests ## a campaign of faults for LENGTH (10m) with SEED (1) and RATE (1) times the faults: programs, control plane, API calls, nodes; output in bin/tests/endure.txt, the programs' logs beside it if a promise was broken
+	@go test -artifacts -outputdir=$(CURDIR)/bin/tests -count=1 -v -vet=off -timeout=0 ./e2e/suites/endure -endure.length=$(or $(LENGTH),10m) -endure.seed=$(or $(SEED),1) -endure.rate=$(or $(RATE),1) 2>&1 | tee bin/tests/endure.txt
 
 # A corpus grows in Go's cache. Inputs are hardly minimized: mutants are small, and the time is for new ones.
 fuzz: ## every fuzz target in turn, for LENGTH (1m) each; an input that fails one is left in its testdata

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,6 +43,9 @@ func TestCampaign(t *testing.T) {
 	if len(report.Violations) > 0 {
 		t.Errorf("%d violations; once more: make endure LENGTH=%s SEED=%d RATE=%d", len(report.Violations), *length, *seed,
 			*rate)
+		if err := os.CopyFS(t.ArtifactDir(), os.DirFS(filepath.Join(own.Machine.Dir, "logs"))); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, what := range []string{"programs killed", "node faults", "API calls refused", "pods bound", "workloads ended"} {
 		if report.Counts[what] == 0 {
