@@ -1,5 +1,5 @@
 // Package refusal answers admission requests as the API server itself answers for an invalid object, so that clients
-// treat both alike: each finding is a cause with its field.
+// treat both alike: each finding is a cause with its field. So it does for what could not be validated.
 package refusal
 
 import (
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -30,6 +31,18 @@ func Of(request admission.Request, causes []metav1.StatusCause) admission.Respon
 		Details: &metav1.StatusDetails{Name: request.Name, Group: request.Kind.Group, Kind: request.Kind.Kind,
 			Causes: causes},
 	}}}
+}
+
+// Unjudged refuses a request because the object could not be validated. As with a webhook that the API server cannot
+// reach, that is an internal error: the object may be right, and clients try again.
+func Unjudged(err error) admission.Response {
+	status := UnjudgedError(err).ErrStatus
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}
+}
+
+// UnjudgedError is the answer of Unjudged for a validator that returns errors.
+func UnjudgedError(err error) *apierrors.StatusError {
+	return apierrors.NewInternalError(fmt.Errorf("the object could not be validated: %w; try again", err))
 }
 
 // Errors converts the errors of a validation to causes.

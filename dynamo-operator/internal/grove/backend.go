@@ -128,7 +128,11 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	if set != nil && metav1.IsControlledBy(set, deployment) {
 		standing.PodCliqueSet = set
 	}
-	standing.Options.TransferLevel = Cluster{Reader: b.Topologies}.transferLevel(ctx, deployment, standing.PodCliqueSet)
+	topologies := Cluster{Reader: b.Topologies}
+	standing.Options.TransferLevel, err = topologies.transferLevel(ctx, deployment, standing.PodCliqueSet)
+	if err != nil {
+		return nil, err
+	}
 	if standing.PodCliqueSet == nil {
 		return standing, nil
 	}

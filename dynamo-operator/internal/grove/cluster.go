@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,25 +31,30 @@ type Cluster struct {
 const install = "install the grove-operator chart"
 
 // Installed returns what is missing for deployments to be carried out at all; empty if nothing is missing.
-func (c Cluster) Installed() string {
+func (c Cluster) Installed() (string, error) {
 	kind := schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: "PodCliqueSet"}
-	if _, err := c.Mapper.RESTMapping(kind, grovev1alpha1.GroupVersion.Version); err != nil {
-		if meta.IsNoMatchError(err) {
-			return missing
-		}
-		return fmt.Sprintf("cannot find out whether Grove is installed: %v", err)
+	_, err := c.Mapper.RESTMapping(kind, grovev1alpha1.GroupVersion.Version)
+	if meta.IsNoMatchError(err) {
+		return missing, nil
 	}
-	return ""
+	if err != nil {
+		return "", fmt.Errorf("finding out whether Grove is installed: %w", err)
+	}
+	return "", nil
 }
 
 // Topology returns the ClusterTopology or ClusterTopologyBinding that a deployment's constraints refer to, as admission
-// needs it; nothing if it has no constraints.
-func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
+// needs it; nothing if it has no constraints. An error says that it is not known whether there is one.
+func (c Cluster) Topology(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment,
+) (admission.Topology, error) {
 	return c.topology(ctx, TopologyName(deployment))
 }
 
 // TransferTopology returns the topology that a deployment's kvTransferPolicy names; nothing if it names none.
-func (c Cluster) TransferTopology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
+func (c Cluster) TransferTopology(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment,
+) (admission.Topology, error) {
 	return c.topology(ctx, TransferTopologyName(deployment))
 }
 
@@ -59,60 +63,58 @@ func (c Cluster) TransferTopology(ctx context.Context, deployment *v1beta1.Dynam
 // It is empty if neither is known.
 func (c Cluster) transferLevel(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet,
-) string {
+) (string, error) {
 	if TransferTopologyName(deployment) == "" {
-		return ""
+		return "", nil
+	}
+	topology, err := c.TransferTopology(ctx, deployment)
+	if err != nil {
+		return "", err
 	}
 	policy := pods.KVTransferPolicyOf(deployment)
-	if label := c.TransferTopology(ctx, deployment).LabelOf(policy.Domain); label != "" || set == nil {
-		return label
+	if label := topology.LabelOf(policy.Domain); label != "" || set == nil {
+		return label, nil
 	}
 	for _, clique := range set.Spec.Template.Cliques {
 		if level := pods.LevelAskedFor(clique.Annotations, policy); level != "" {
-			return level
+			return level, nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
-func (c Cluster) topology(ctx context.Context, name string) admission.Topology {
+func (c Cluster) topology(ctx context.Context, name string) (admission.Topology, error) {
 	if name == "" {
-		return admission.Topology{}
+		return admission.Topology{}, nil
 	}
-	topology := &grovev1alpha1.ClusterTopology{}
-	answer := admission.Topology{Kind: grovev1alpha1.KindClusterTopology, Name: name}
-	err := c.Reader.Get(ctx, client.ObjectKey{Name: name}, topology)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		if binding := c.binding(ctx, name); binding != nil {
-			return *binding
+	topology, err := get(ctx, c.Reader, "", name, &grovev1alpha1.ClusterTopology{})
+	uninstalled := meta.IsNoMatchError(err)
+	if err != nil && !uninstalled {
+		return admission.Topology{}, err
+	}
+	if topology != nil {
+		answer := admission.Topology{Kind: grovev1alpha1.KindClusterTopology, Name: name}
+		for _, level := range topology.Spec.Levels {
+			answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
 		}
+		return answer, nil
 	}
-	switch {
-	case apierrors.IsNotFound(err):
-		answer.Problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx, name))
-	case meta.IsNoMatchError(err):
-		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read, since its kind is not installed: %s",
-			name, install)
-	case err != nil:
-		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read: %v", name, err)
+	binding, err := get(ctx, c.Reader, "", name, &grovev1alpha1.ClusterTopologyBinding{})
+	if err != nil && !meta.IsNoMatchError(err) {
+		return admission.Topology{}, err
 	}
-	for _, level := range topology.Spec.Levels {
-		answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
+	if binding != nil {
+		answer := admission.Topology{Kind: grovev1alpha1.KindClusterTopologyBinding, Name: name}
+		for _, level := range binding.Spec.Levels {
+			answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
+		}
+		return answer, nil
 	}
-	return answer
-}
-
-// binding returns the ClusterTopologyBinding of a name; nil if there is none.
-func (c Cluster) binding(ctx context.Context, name string) *admission.Topology {
-	binding := &grovev1alpha1.ClusterTopologyBinding{}
-	if c.Reader.Get(ctx, client.ObjectKey{Name: name}, binding) != nil {
-		return nil
+	problem := fmt.Sprintf("ClusterTopology %q cannot be read, since its kind is not installed: %s", name, install)
+	if !uninstalled {
+		problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx, name))
 	}
-	answer := &admission.Topology{Kind: grovev1alpha1.KindClusterTopologyBinding, Name: name}
-	for _, level := range binding.Spec.Levels {
-		answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
-	}
-	return answer
+	return admission.Topology{Kind: grovev1alpha1.KindClusterTopology, Name: name, Problem: problem}, nil
 }
 
 // others names the topologies that exist instead of the missing one, or says what to do if there are none: only Grove

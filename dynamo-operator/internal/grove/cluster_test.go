@@ -1,6 +1,10 @@
 package grove_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -41,11 +45,46 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 			deployment := &v1beta1.DynamoGraphDeployment{}
 			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
 				ClusterTopologyName: c.named}
-			if got := cluster.Topology(t.Context(), deployment).Problem; !strings.Contains(got, c.want) {
-				t.Errorf("%q does not say %q", got, c.want)
+			if got, err := cluster.Topology(t.Context(), deployment); err != nil || !strings.Contains(got.Problem, c.want) {
+				t.Errorf("%q does not say %q: %v", got.Problem, c.want, err)
 			}
 		})
 	}
+}
+
+// TestATopologyThatCannotBeReadIsNotMissing: neither at admission nor for the pods that are made.
+func TestATopologyThatCannotBeReadIsNotMissing(t *testing.T) {
+	for _, slow := range []client.Object{&grovev1alpha1.ClusterTopology{}, &grovev1alpha1.ClusterTopologyBinding{}} {
+		t.Run(fmt.Sprintf("%T", slow), func(t *testing.T) {
+			there, backend := carriedOut(t)
+			backend.Topologies = unreadable{there, slow}
+			cluster := grove.Cluster{Reader: backend.Topologies}
+			deployment := transferring("net", "rack")
+			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
+				ClusterTopologyName: "net"}
+			if got, err := cluster.Topology(t.Context(), deployment); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a constraint: %+v, %v", got, err)
+			}
+			if standing, err := backend.Read(t.Context(), deployment); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a transfer policy: %+v, %v", standing, err)
+			}
+		})
+	}
+}
+
+// unreadable is a reader of a cluster that does not answer for one kind.
+type unreadable struct {
+	client.Reader
+	kind client.Object
+}
+
+func (u unreadable) Get(
+	ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption,
+) error {
+	if reflect.TypeOf(object) == reflect.TypeOf(u.kind) {
+		return context.DeadlineExceeded
+	}
+	return u.Reader.Get(ctx, key, object, options...)
 }
 
 // carriedOut is the client of a fake cluster, and a backend that reads it.

@@ -99,7 +99,10 @@ func (c Cluster) dryRun(
 	if found != nil && metav1.IsControlledBy(found, deployment) {
 		standing.PodCliqueSet = found
 	}
-	standing.Options.TransferLevel = c.transferLevel(ctx, deployment, standing.PodCliqueSet)
+	standing.Options.TransferLevel, err = c.transferLevel(ctx, deployment, standing.PodCliqueSet)
+	if err != nil {
+		return nil, err
+	}
 	objects, err := standing.Objects(nil)
 	if err != nil {
 		return nil, err

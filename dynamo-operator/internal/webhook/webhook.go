@@ -30,14 +30,14 @@ const (
 	warnPath = "/warn-without-effect"
 )
 
-// Cluster answers questions about the cluster when a deployment is created.
+// Cluster answers questions about the cluster when a deployment is created. An error says that the answer is not known.
 type Cluster interface {
 	// Installed returns what is missing for deployments to be carried out at all; empty if nothing is missing.
-	Installed() string
+	Installed() (string, error)
 	// Topology returns the topology that a deployment's constraints refer to; nothing if it has none.
-	Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
+	Topology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error)
 	// TransferTopology returns the topology that a deployment's kvTransferPolicy names; nothing if it names none.
-	TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
+	TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error)
 	// Try returns the cluster's answer to the objects that a deployment would become. Nothing is written.
 	Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict
 }
@@ -133,7 +133,11 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 	if request.Operation == admissionv1.Update {
 		return v.update(ctx, request, candidate)
 	}
-	return v.answer(ctx, request, candidate, v.create(ctx, candidate))
+	errs, err := v.create(ctx, candidate)
+	if err != nil {
+		return refusal.Unjudged(err)
+	}
+	return v.answer(ctx, request, candidate, errs)
 }
 
 // queueKept refuses another queue. It says nothing about objects that cannot be read.
@@ -162,19 +166,30 @@ func (v validator) update(
 	return v.answer(ctx, request, candidate, candidate.ValidateUpdate(old))
 }
 
-func (v validator) create(ctx context.Context, candidate admission.Candidate) field.ErrorList {
-	if missing := v.cluster.Installed(); missing != "" {
-		return field.ErrorList{field.Forbidden(field.NewPath("spec"), missing)}
+func (v validator) create(ctx context.Context, candidate admission.Candidate) (field.ErrorList, error) {
+	missing, err := v.cluster.Installed()
+	if err != nil {
+		return nil, err
 	}
-	return candidate.ValidateCreate(v.cluster.Topology(ctx, candidate.Hub))
+	if missing != "" {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec"), missing)}, nil
+	}
+	topology, err := v.cluster.Topology(ctx, candidate.Hub)
+	if err != nil {
+		return nil, err
+	}
+	return candidate.ValidateCreate(topology), nil
 }
 
 // answer adds the cluster's answer if the deployment is right by itself: otherwise each error would appear twice.
 func (v validator) answer(
 	ctx context.Context, request ctrladmission.Request, candidate admission.Candidate, errs field.ErrorList,
 ) ctrladmission.Response {
-	warnings := append(candidate.Warnings(),
-		candidate.TransferWarnings(v.cluster.TransferTopology(ctx, candidate.Hub))...)
+	topology, err := v.cluster.TransferTopology(ctx, candidate.Hub)
+	if err != nil {
+		return refusal.Unjudged(err)
+	}
+	warnings := append(candidate.Warnings(), candidate.TransferWarnings(topology)...)
 	if len(errs) > 0 {
 		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(warnings...)
 	}

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -124,14 +125,50 @@ func TestTheQueueOfADeploymentStays(t *testing.T) {
 	}
 }
 
+// TestAClusterThatDoesNotAnswer: a deployment is not called wrong for what could not be read.
+func TestAClusterThatDoesNotAnswer(t *testing.T) {
+	const written = `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a",` +
+		`"podTemplate":{"spec":{"containers":[{"name":"main","image":"i"}]}}}]}}`
+	for name, silent := range map[string]silent{
+		"of Grove's kinds":           {installed: context.DeadlineExceeded},
+		"of a constraint's topology": {topology: context.DeadlineExceeded},
+		"of a transfer's topology":   {transfer: context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := validator{silent}.Handle(t.Context(), review("v1beta1", "", written))
+			expect(t, response, "could not be validated: context deadline exceeded; try again")
+			if got := response.Result; got.Code != http.StatusInternalServerError ||
+				got.Reason != metav1.StatusReasonInternalError {
+				t.Errorf("%d %s", got.Code, got.Reason)
+			}
+		})
+	}
+}
+
+// silent is a cluster that does not answer some questions.
+type silent struct {
+	everything
+	installed, topology, transfer error
+}
+
+func (s silent) Installed() (string, error) { return "", s.installed }
+
+func (s silent) Topology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error) {
+	return admission.Topology{}, s.topology
+}
+
+func (s silent) TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error) {
+	return admission.Topology{}, s.transfer
+}
+
 // judging is a cluster with racks that refuses for these reasons.
 type judging struct {
 	everything
 	refused []admission.Finding
 }
 
-func (judging) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
-	return admission.Topology{Name: "t", Domains: []string{"rack"}}
+func (judging) Topology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error) {
+	return admission.Topology{Name: "t", Domains: []string{"rack"}}, nil
 }
 
 func (j judging) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict {
@@ -141,15 +178,15 @@ func (j judging) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.
 // everything is a cluster with all kinds and levels.
 type everything struct{}
 
-func (everything) Installed() string { return "" }
+func (everything) Installed() (string, error) { return "", nil }
 
-func (everything) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
-	return admission.Topology{}
+func (everything) Topology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error) {
+	return admission.Topology{}, nil
 }
 
-func (everything) TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
+func (everything) TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) (admission.Topology, error) {
 	return admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"},
-		Labels: []string{"z", "r"}}
+		Labels: []string{"z", "r"}}, nil
 }
 
 func (everything) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict {

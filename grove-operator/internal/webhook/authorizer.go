@@ -17,6 +17,7 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/refusal"
 
 	"packtree.dev/grove-operator/internal/admission"
 )
@@ -63,7 +64,7 @@ func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) 
 	}
 	set, err := a.setOf(ctx, before)
 	if err != nil {
-		return ctrladmission.Errored(http.StatusInternalServerError, err)
+		return refusal.Unjudged(err)
 	}
 	if off := admission.Unprotected(set); off != "" {
 		return ctrladmission.Allowed(off)

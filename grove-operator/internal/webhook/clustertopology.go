@@ -15,6 +15,7 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/refusal"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -85,7 +86,7 @@ func (w *clusterTopologies) ValidateUpdate(
 	}
 	users, err := w.scheduledUsers(ctx, clusterTopology.Name)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, refusal.UnjudgedError(err)
 	}
 	errs := admission.ValidateClusterTopology(clusterTopology)
 	errs = append(errs, admission.ValidateLevelChange(topology.Of(old), topology.Of(clusterTopology), users)...)

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/refusal"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -59,7 +59,7 @@ func (w *clusterTopologyBindings) ValidateUpdate(
 	}
 	users, err := w.scheduledUsers(ctx, binding.Name)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, refusal.UnjudgedError(err)
 	}
 	errs := admission.ValidateBinding(binding)
 	errs = append(errs, admission.ValidateLevelChange(topology.OfBinding(old), topology.OfBinding(binding), users)...)

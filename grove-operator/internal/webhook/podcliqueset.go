@@ -17,6 +17,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/refusal"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -172,7 +173,7 @@ func (*podCliqueSets) ValidateDelete(context.Context, *grovev1alpha1.PodCliqueSe
 func verdict(object client.Object, kind string, errs field.ErrorList, failure error) error {
 	switch {
 	case failure != nil:
-		return apierrors.NewInternalError(failure)
+		return refusal.UnjudgedError(failure)
 	case len(errs) > 0:
 		return apierrors.NewInvalid(schema.GroupKind{Group: grovev1alpha1.GroupName, Kind: kind},
 			object.GetName(), errs)

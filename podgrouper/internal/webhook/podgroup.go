@@ -3,6 +3,7 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,12 +35,9 @@ type validator struct {
 // ValidateCreate refuses specs from which no tree of groups can be built, and warns of gangs that cannot be scheduled
 // or are probably not meant.
 func (v validator) ValidateCreate(ctx context.Context, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
-	levels, err := topologies.In(ctx, v.reader)
-	if err != nil {
-		return nil, err
-	}
+	levels, unread := v.levels(ctx)
 	warnings, errs := JudgeNew(podGroup, levels)
-	return warnings, invalid(podGroup, errs)
+	return append(unread, warnings...), invalid(podGroup, errs)
 }
 
 // ValidateUpdate validates a changed spec. An unchanged spec may be wrong: labels and finalizers must still be able to
@@ -50,14 +48,21 @@ func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling
 		same(scheduling.AnnotationRelations) && same(scheduling.AnnotationMinRunning) {
 		return nil, nil
 	}
-	levels, err := topologies.In(ctx, v.reader)
-	if err != nil {
-		return nil, err
-	}
+	levels, unread := v.levels(ctx)
 	related, errs := relations.Parse(podGroup.Annotations)
 	errs = append(errs, podgrouptree.Validate(&podGroup.Spec)...)
 	errs = append(errs, podgrouptree.CheckMinRunning(podGroup.Annotations, &podGroup.Spec)...)
-	return warningsAbout(&podGroup.Spec, related, levels), invalid(podGroup, errs)
+	return append(unread, warningsAbout(&podGroup.Spec, related, levels)...), invalid(podGroup, errs)
+}
+
+// levels returns the levels of the Topologies. If they cannot be read, a warning says so, and no PodGroup is refused
+// for it: only warnings depend on levels.
+func (v validator) levels(ctx context.Context) (podgrouptree.Levels, admission.Warnings) {
+	levels, err := topologies.In(ctx, v.reader)
+	if err != nil {
+		return nil, admission.Warnings{fmt.Sprintf("Topologies were not checked: %v", err)}
+	}
+	return levels, nil
 }
 
 // ValidateDelete allows every deletion.
