@@ -4,7 +4,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,12 +17,7 @@ import (
 var _ = Describe("A ClusterTopologyBinding", func() {
 	ready := func(name string) func() string {
 		return func() string {
-			found := meta.FindStatusCondition(get("", name, &grovev1alpha1.ClusterTopologyBinding{}).Status.Conditions,
-				grovev1alpha1.ClusterTopologyReady)
-			if found == nil {
-				return ""
-			}
-			return string(found.Status) + " " + found.Reason
+			return verdict(get("", name, &grovev1alpha1.ClusterTopologyBinding{}), grovev1alpha1.ClusterTopologyReady)
 		}
 	}
 	gangOf := func(in, set string) func(Gomega) string {
@@ -104,8 +98,6 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 			g.Expect(made.Spec.Levels).To(ConsistOf(HaveField("NodeLabel", "example.com/zone")))
 		}).Should(Succeed())
 		Expect(c.Delete(ctx, binding)).To(Succeed())
-		Eventually(func() bool {
-			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(binding), binding))
-		}).Should(BeTrue())
+		Eventually(gone(binding)).Should(BeTrue())
 	})
 })

@@ -4,7 +4,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,22 +35,8 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 			return labels
 		}
 	}
-	setLevels := func(name string, domains ...grovev1alpha1.TopologyDomain) {
-		GinkgoHelper()
-		Eventually(func() error {
-			changed := get("", name, &grovev1alpha1.ClusterTopology{})
-			changed.Spec = fixture.Topology(name, domains...).Spec
-			return c.Update(ctx, changed)
-		}).Should(Succeed())
-	}
-	condition := func(name, kind string) func() string {
-		return func() string {
-			found := meta.FindStatusCondition(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Conditions, kind)
-			if found == nil {
-				return ""
-			}
-			return string(found.Status) + " " + found.Reason
-		}
+	says := func(name, kind string) func() string {
+		return func() string { return verdict(get("", name, &grovev1alpha1.ClusterTopology{}), kind) }
 	}
 
 	It("is made from the configuration, and made anew when somebody changes or deletes it", func() {
@@ -83,7 +68,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(c.Create(ctx, made)).To(Succeed())
 		Eventually(schedulerLevels("gb200")).Should(Equal([]string{"example.com/zone", "example.com/rack"}))
 		Expect(metav1.GetControllerOf(get("", "gb200", &kaiv1alpha1.Topology{}))).To(HaveField("UID", made.UID))
-		Eventually(condition("gb200", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
+		Eventually(says("gb200", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
 		setLevels("gb200", "zone", "block", "rack")
 		Eventually(schedulerLevels("gb200")).Should(
 			Equal([]string{"example.com/zone", "example.com/block", "example.com/rack"}))
@@ -95,20 +80,17 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(c.Create(ctx, leaving)).To(Succeed())
 		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/zone"}))
 		Expect(c.Delete(ctx, leaving)).To(Succeed())
-		Eventually(condition("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(
+		Eventually(says("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(
 			Equal("True RequestsPending"))
-		released := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-		Expect(c.Patch(ctx, leaving, released)).To(Succeed(), "somebody does not wait")
-		Eventually(func() bool {
-			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(leaving), leaving))
-		}).Should(BeTrue())
+		patch(leaving, `{"metadata":{"finalizers":null}}`) // Somebody does not wait.
+		Eventually(gone(leaving)).Should(BeTrue())
 		Expect(schedulerLevels("again")()).To(Equal([]string{"example.com/zone"}), "no garbage collector runs here")
 
 		made := fixture.Topology("again", "rack")
 		Expect(c.Create(ctx, made)).To(Succeed())
 		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/rack"}))
 		Expect(metav1.GetControllerOf(get("", "again", &kaiv1alpha1.Topology{}))).To(HaveField("UID", made.UID))
-		Eventually(condition("again", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
+		Eventually(says("again", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
 	})
 
 	It("leaves a Topology of somebody else alone, and says so", func() {
@@ -116,7 +98,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
 		Expect(c.Create(ctx, foreign)).To(Succeed())
 		Expect(c.Create(ctx, fixture.Topology("foreign", "rack"))).To(Succeed())
-		Eventually(condition("foreign", grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
+		Eventually(says("foreign", grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
 		Expect(schedulerLevels("foreign")()).To(Equal([]string{"theirs"}))
 		Expect(c.Delete(ctx, foreign)).To(Succeed())
 		Eventually(schedulerLevels("foreign")).Should(Equal([]string{"example.com/rack"}))
@@ -130,7 +112,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(c.Create(ctx, older)).To(Succeed())
 		made := fixture.Topology(name, "numa")
 		Expect(c.Create(ctx, made)).To(Succeed())
-		Eventually(condition(name, grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
+		Eventually(says(name, grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
 		older.OwnerReferences = []metav1.OwnerReference{
 			*metav1.NewControllerRef(made, grovev1alpha1.GroupVersion.WithKind("ClusterTopology"))}
 		Expect(c.Update(ctx, older)).To(Succeed())
@@ -140,7 +122,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 			g.Expect(live.Spec.Levels).To(Equal([]kaiv1alpha1.TopologyLevel{{NodeLabel: "kubernetes.io/hostname"},
 				{NodeLabel: "example.com/numa", Alias: "numa"}}))
 		}).Should(Succeed())
-		Eventually(condition(name, grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
+		Eventually(says(name, grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
 	})
 
 	It("that is deleted under a running set stays and counts as before, and goes after the set", func() {
@@ -154,7 +136,7 @@ spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {p
 		pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
 		Eventually(func() []string { return gates(pods()) }).Should(Equal([]string{""}))
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
-		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True InUse"))
+		Eventually(says("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True InUse"))
 		Expect(c.Delete(ctx, made)).To(Succeed())
 		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(made), made) }).Should(Succeed())
 		Expect(made.Status.InUse).To(BeEquivalentTo(1))
@@ -167,9 +149,9 @@ spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {p
 		}).Should(Succeed(), "the pod is replaced")
 		gang := get(in, "user-0", &schedulerv1alpha1.PodGang{})
 		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/zone"))
-		levels := meta.FindStatusCondition(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-			grovev1alpha1.ConditionTopologyLevelsUnavailable)
-		Expect(levels.Reason).To(Equal(grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable))
+		Expect(condition(get(in, "user", &grovev1alpha1.PodCliqueSet{}),
+			grovev1alpha1.ConditionTopologyLevelsUnavailable).Reason).To(
+			Equal(grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable))
 
 		Expect(c.Delete(ctx, set)).To(Succeed())
 		Eventually(func() bool { // There is no garbage collector here.
@@ -178,9 +160,7 @@ spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {p
 			}
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(set), set))
 		}).Should(BeTrue())
-		Eventually(func() bool {
-			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(made), made))
-		}).Should(BeTrue())
+		Eventually(gone(made)).Should(BeTrue())
 	})
 
 	It("that loses a level takes the constraints from the gangs, and gives them back", func() {
@@ -197,12 +177,8 @@ spec: {replicas: 1, template: {clusterTopologyName: drifting, topologyConstraint
 			return gang.Spec.TopologyConstraint
 		}
 		levels := func() string {
-			set := get(in, "user", &grovev1alpha1.PodCliqueSet{})
-			found := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
-			if found == nil {
-				return ""
-			}
-			return string(found.Status) + " " + found.Reason
+			return verdict(get(in, "user", &grovev1alpha1.PodCliqueSet{}),
+				grovev1alpha1.ConditionTopologyLevelsUnavailable)
 		}
 		Eventually(constraint).ShouldNot(BeNil())
 		Eventually(levels).Should(Equal("False AllClusterTopologyLevelsAvailable"))

@@ -31,8 +31,7 @@ var _ = Describe("Deletion", func() {
 		Eventually(func() []client.Object { return createdIn(in) }).Should(BeEmpty())
 		Eventually(func() []string { return get(in, "inf", set).Finalizers }).Should(ConsistOf("orphan"),
 			"what is left is the garbage collector's")
-		Expect(c.Patch(ctx, set,
-			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		patch(set, `{"metadata":{"finalizers":null}}`)
 	})
 
 	It("in the foreground waits for the pods, and leaves no more than the garbage collector's own finalizer", func() {
@@ -70,8 +69,7 @@ var _ = Describe("Deletion", func() {
 			end(in, nil)
 			return get(in, "inf-0-router", &grovev1alpha1.PodClique{}).Finalizers
 		}).Should(ConsistOf("foregroundDeletion"))
-		Expect(c.Patch(ctx, router,
-			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		patch(router, `{"metadata":{"finalizers":null}}`)
 		Eventually(func() bool {
 			err := c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf-0-router"}, router)
 			return err == nil && router.UID != before["PodClique inf-0-router"] || err != nil &&

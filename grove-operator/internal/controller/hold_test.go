@@ -6,8 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -16,29 +14,23 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
+// setLevels changes the levels of a ClusterTopology.
+func setLevels(name string, domains ...grovev1alpha1.TopologyDomain) {
+	GinkgoHelper()
+	Eventually(func() error {
+		changed := get("", name, &grovev1alpha1.ClusterTopology{})
+		changed.Spec = fixture.Topology(name, domains...).Spec
+		return c.Update(ctx, changed)
+	}).Should(Succeed())
+}
+
 var _ = Describe("A PodCliqueSet that asks to be held for missing levels", func() {
 	const own = grovev1alpha1.SchedulingGatePodGangPending + " "
 	open, shut := []string{"", ""}, []string{own, own}
-	setLevels := func(name string, domains ...grovev1alpha1.TopologyDomain) {
-		GinkgoHelper()
-		Eventually(func() error {
-			changed := get("", name, &grovev1alpha1.ClusterTopology{})
-			changed.Spec = fixture.Topology(name, domains...).Spec
-			return c.Update(ctx, changed)
-		}).Should(Succeed())
-	}
 	annotate := func(in, policy string) {
 		GinkgoHelper()
 		set := get(in, "user", &grovev1alpha1.PodCliqueSet{})
-		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil,
-			`{"metadata":{"annotations":{%q:%q}}}`, grovev1alpha1.AnnotationMissingTopologyLevel, policy))
-		Expect(c.Patch(ctx, set, patch)).To(Succeed())
-	}
-	message := func(conditions []metav1.Condition, kind string) string {
-		if found := meta.FindStatusCondition(conditions, kind); found != nil {
-			return found.Message
-		}
-		return ""
+		patch(set, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, grovev1alpha1.AnnotationMissingTopologyLevel, policy))
 	}
 	const manifest = `
 metadata: {name: user, annotations: {packtree.dev/missing-topology-level: hold}}
@@ -60,15 +52,12 @@ spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {pac
 		Eventually(listed).Should(Equal(2), "the gang lists its pods")
 		const words = "held for level rack of ClusterTopology holding, which is missing"
 		Eventually(func() string {
-			return message(get(in, "user-0-a", &grovev1alpha1.PodClique{}).Status.Conditions,
-				grovev1alpha1.ConditionPodCliqueScheduled)
+			return condition(get(in, "user-0-a", &grovev1alpha1.PodClique{}), grovev1alpha1.ConditionPodCliqueScheduled).Message
 		}).Should(ContainSubstring("pods " + words + ": 2"))
 		Eventually(func() string {
-			return message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				grovev1alpha1.ConditionReady)
+			return condition(get(in, "user", &grovev1alpha1.PodCliqueSet{}), grovev1alpha1.ConditionReady).Message
 		}).Should(ContainSubstring(words))
-		Expect(message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-			grovev1alpha1.ConditionTopologyLevelsUnavailable)).
+		Expect(condition(get(in, "user", &grovev1alpha1.PodCliqueSet{}), grovev1alpha1.ConditionTopologyLevelsUnavailable).Message).
 			To(ContainSubstring("pods which are on no node wait"))
 		Consistently(func() []string { return gates(pods()) }).Should(Equal(shut))
 

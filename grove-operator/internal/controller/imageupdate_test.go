@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -53,10 +52,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		GinkgoHelper()
 		in = namespace()
 		set = createSet(in, updatableInPlace)
-		Eventually(func() string {
-			run(in, ofUp)
-			return state(in, "up")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+		runs(in, "up", "1/1/1 AllReplicasAvailable")
 		startContainers(in, everyPod, corev1.ConditionTrue)
 		return in, set, places(in)
 	}
@@ -89,8 +85,7 @@ var _ = Describe("A changed image, updated in place", func() {
 	}
 	edit := func(set *grovev1alpha1.PodCliqueSet, changes ...string) {
 		GinkgoHelper()
-		patch := "[" + strings.Join(changes, ",") + "]"
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(patch)))).To(Succeed())
+		patch(set, "["+strings.Join(changes, ",")+"]")
 	}
 	image := func(clique int, image string) string {
 		return fmt.Sprintf(
@@ -109,25 +104,20 @@ var _ = Describe("A changed image, updated in place", func() {
 	}
 	message := func(in string) func() string {
 		return func() string {
-			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				"Ready").Message
+			return condition(get(in, "up", &grovev1alpha1.PodCliqueSet{}), "Ready").Message
 		}
 	}
 
 	updating := func(in string) func() string {
 		return func() string {
-			condition := meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				"Updating")
-			if condition == nil {
-				return "absent"
-			}
-			return fmt.Sprintf("%s %s: %s", condition.Status, condition.Reason, condition.Message)
+			found := condition(get(in, "up", &grovev1alpha1.PodCliqueSet{}), "Updating")
+			return fmt.Sprintf("%s %s: %s", found.Status, found.Reason, found.Message)
 		}
 	}
 
 	It("leaves pods where they are, one pod or one copy after the other, also if the operator ends half-way", func() {
 		in, set, standing := live()
-		Expect(updating(in)()).To(Equal("absent"))
+		Expect(updating(in)()).To(Equal(" : "), "absent")
 		edit(set, image(0, "x:2"), image(1, "x:2"))
 
 		By("waiting for the kubelet, while the pod still says Ready")
@@ -254,8 +244,7 @@ var _ = Describe("A changed image, updated in place", func() {
 
 	It("replaces pods where the user has not asked for it, or no longer does", func() {
 		in, set, standing := live()
-		Expect(c.Patch(ctx, set, client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"annotations":{"packtree.dev/image-update":"Recreate"}}}`)))).To(Succeed())
+		patch(set, `{"metadata":{"annotations":{"packtree.dev/image-update":"Recreate"}}}`)
 		edit(set, image(0, "x:2"))
 		Eventually(func() bool {
 			end(in, ofUp)

@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -34,9 +33,8 @@ spec:
 			HaveKeyWithValue(scheduling.AnnotationMinRunning, `{"few-0-a":2}`))
 		before := identities(in)
 		breach := func() string {
-			conditions := get(in, "few-0-a", &grovev1alpha1.PodClique{}).Status.Conditions
-			condition := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionMinAvailableBreached)
-			return string(condition.Status) + " " + condition.Message
+			found := condition(get(in, "few-0-a", &grovev1alpha1.PodClique{}), grovev1alpha1.ConditionMinAvailableBreached)
+			return string(found.Status) + " " + found.Message
 		}
 		unready := func() {
 			for _, pod := range podsOf(in, nil)() {

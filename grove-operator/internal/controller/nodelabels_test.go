@@ -9,10 +9,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,8 +77,7 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		By("counting a node that joins without any label of the topology")
 		nodeIn("0", "bare")
 		Eventually(func() string {
-			conditions := get("", name, &grovev1alpha1.ClusterTopology{}).Status.Conditions
-			return meta.FindStatusCondition(conditions, grovev1alpha1.ClusterTopologyReady).Message
+			return condition(get("", name, &grovev1alpha1.ClusterTopology{}), grovev1alpha1.ClusterTopologyReady).Message
 		}).Should(MatchRegexp(`2 of \d+ nodes have its labels; labels are missing: zone on 1, all on \d+ \(0-bare`))
 
 		By("following labels that change, come and go")
@@ -94,8 +91,7 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		Eventually(counts(name)).Should(Equal("zone 1/1-1 rack 2/1-0 1+1"))
 
 		By("following the levels")
-		Expect(c.Patch(ctx, get("", name, &grovev1alpha1.ClusterTopology{}), client.RawPatch(types.JSONPatchType,
-			[]byte(`[{"op":"remove","path":"/spec/levels/0"}]`)))).To(Succeed())
+		patch(get("", name, &grovev1alpha1.ClusterTopology{}), `[{"op":"remove","path":"/spec/levels/0"}]`)
 		Eventually(counts(name)).Should(Equal("rack 2/2-0 2+0"))
 		Expect(columnsOf(name)).To(Equal(map[string]any{
 			"Name": name, "Domains": "rack", "Nodes": float64(2), "MissingLevels": float64(0), "InUse": float64(0),

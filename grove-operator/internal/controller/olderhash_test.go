@@ -22,10 +22,7 @@ spec:
   template:
     cliques: [{name: a, spec: {replicas: 2, minAvailable: 1, podSpec: {restartPolicy: Always, containers: [{name: main, image: "x:1"}]}}}]
 `)
-		Eventually(func() string {
-			run(in, ofUp)
-			return state(in, "up")()
-		}).Should(Equal("2/2/2 AllReplicasAvailable"))
+		runs(in, "up", "2/2/2 AllReplicasAvailable")
 		before := uids(podsOf(in, ofUp)())
 
 		By("storing what the one before did")
@@ -84,9 +81,7 @@ spec:
 		Eventually(podsOf(in, ofUp)).Should(HaveLen(2))
 		known := podtemplate.KnownHashes(set, &set.Spec.Template.Cliques[0])
 		pod := podsOf(in, ofUp)()[0]
-		Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
-			fmt.Appendf(nil, `{"metadata":{"labels":{"grove.io/pod-template-hash":%q}}}`, known[len(known)-1])))).To(
-			Succeed())
+		patch(&pod, fmt.Sprintf(`{"metadata":{"labels":{"grove.io/pod-template-hash":%q}}}`, known[len(known)-1]))
 		Eventually(func() string {
 			run(in, ofUp)
 			podClique := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status

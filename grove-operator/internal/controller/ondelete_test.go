@@ -33,16 +33,12 @@ spec:
       - {name: w, spec: {replicas: 1, podSpec: {containers: [{name: main, image: "x:1"}]}}}
     podCliqueScalingGroups: [{name: g, cliqueNames: [w]}]
 `)
-		Eventually(func() string {
-			run(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "late"})
-			return state(in, "late")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+		runs(in, "late", "1/1/1 AllReplicasAvailable")
 	})
 	edit := func() {
 		GinkgoHelper()
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(
-			`[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:2"},
-			{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":"x:2"}]`)))).To(Succeed())
+		patch(set, `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:2"},
+			{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":"x:2"}]`)
 	}
 	images := func(of client.MatchingLabels) func() []string {
 		return func() []string {
@@ -135,7 +131,7 @@ spec:
 			}).Should(BeZero())
 			Consistently(images(of)).Should(BeEmpty())
 		}
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(instead)))).To(Succeed())
+		patch(set, instead)
 		for _, of := range []client.MatchingLabels{alone, ofGroup} {
 			Eventually(images(of)).Should(Equal([]string{"x:1"}))
 		}

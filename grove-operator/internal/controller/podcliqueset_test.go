@@ -8,7 +8,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,12 +34,8 @@ func state(in, name string) func() string {
 	return func() string {
 		GinkgoHelper()
 		set := get(in, name, &grovev1alpha1.PodCliqueSet{})
-		ready := meta.FindStatusCondition(set.Status.Conditions, grovev1alpha1.ConditionReady)
-		if ready == nil {
-			return "unknown"
-		}
 		return fmt.Sprintf("%d/%d/%d %s", set.Status.Replicas, set.Status.AvailableReplicas,
-			set.Spec.Replicas, ready.Reason)
+			set.Spec.Replicas, condition(set, grovev1alpha1.ConditionReady).Reason)
 	}
 }
 
@@ -64,10 +59,8 @@ var base, scaled = client.MatchingLabels{"grove.io/podgang": "inf-0"},
 func openRouterGate(in string) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})() {
-		patch := client.RawPatch("application/json-patch+json",
-			[]byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))
 		if len(pod.Spec.SchedulingGates) > 0 {
-			Expect(c.Patch(ctx, &pod, patch)).To(Succeed())
+			patch(&pod, `[{"op":"remove","path":"/spec/schedulingGates"}]`)
 		}
 	}
 }
@@ -165,12 +158,7 @@ var _ = Describe("A PodCliqueSet", func() {
 		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
 		Eventually(gangPhases(in)).Should(HaveKeyWithValue("inf-0", "Pending"))
 		says := func() string {
-			scheduled := meta.FindStatusCondition(get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions,
-				"Scheduled")
-			if scheduled == nil {
-				return ""
-			}
-			return string(scheduled.Status) + " " + scheduled.Reason
+			return verdict(get(in, "inf-0", &schedulerv1alpha1.PodGang{}), "Scheduled")
 		}
 		Eventually(says).Should(Equal("False MinimaNotOnNodes"), "nobody else says anything")
 		said := &schedulerv1alpha1.PodGang{
@@ -183,12 +171,7 @@ var _ = Describe("A PodCliqueSet", func() {
 		}}
 		Expect(applyStatus(said, "podgrouper")).To(Succeed())
 		message := func() string {
-			ready := meta.FindStatusCondition(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				grovev1alpha1.ConditionReady)
-			if ready == nil {
-				return "it has no status yet"
-			}
-			return ready.Message
+			return condition(get(in, "inf", &grovev1alpha1.PodCliqueSet{}), grovev1alpha1.ConditionReady).Message
 		}
 		Eventually(message).Should(ContainSubstring("PodGang inf-0 waits: no zone has room for 3 pods"))
 
@@ -198,8 +181,8 @@ var _ = Describe("A PodCliqueSet", func() {
 			run(in, base)
 			return gangPhases(in)()
 		}).Should(HaveKeyWithValue("inf-0", "Running"))
-		conditions := get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions
-		Expect(meta.FindStatusCondition(conditions, "Scheduled").Message).To(Equal("no zone has room for 3 pods"))
+		Expect(condition(get(in, "inf-0", &schedulerv1alpha1.PodGang{}), "Scheduled").Message).To(
+			Equal("no zone has room for 3 pods"))
 	})
 
 	It("goes with everything that has pods", func() {
@@ -214,9 +197,7 @@ var _ = Describe("A PodCliqueSet", func() {
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"})() {
 			Expect(c.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 		}
-		Eventually(func() bool {
-			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(set), set))
-		}).Should(BeTrue())
+		Eventually(gone(set)).Should(BeTrue())
 		for _, list := range []client.ObjectList{
 			&grovev1alpha1.PodCliqueList{}, &grovev1alpha1.PodCliqueScalingGroupList{},
 			&schedulerv1alpha1.PodGangList{},

@@ -50,13 +50,8 @@ spec:
 		Eventually(func() []string { return gates(podsOf(in, client.MatchingLabels{})()) }).Should(ConsistOf("", ""))
 		Expect(groups(in)()).To(HaveLen(1), "their gang is complete, and not on nodes")
 		Eventually(func() string {
-			clique := get(in, "q-0-g-1-b", &grovev1alpha1.PodClique{})
-			for _, condition := range clique.Status.Conditions {
-				if condition.Type == grovev1alpha1.ConditionPodCliqueScheduled {
-					return condition.Message
-				}
-			}
-			return ""
+			return condition(get(in, "q-0-g-1-b", &grovev1alpha1.PodClique{}),
+				grovev1alpha1.ConditionPodCliqueScheduled).Message
 		}).Should(ContainSubstring("q-0"))
 
 		run(in, client.MatchingLabels{})
@@ -68,14 +63,12 @@ spec:
 		createSet(in, queued)
 		Eventually(groups(in)).Should(HaveLen(1))
 		pod := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "q-0-a"})()[0]
-		Expect(c.Patch(ctx, pod.DeepCopy(), client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"finalizers":["`+kueue.Finalizer+`","example.com/other"]}}`)))).To(Succeed())
+		patch(pod.DeepCopy(), `{"metadata":{"finalizers":["`+kueue.Finalizer+`","example.com/other"]}}`)
 		Expect(c.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(func() []string { return get(in, pod.Name, &corev1.Pod{}).Finalizers }).Should(
 			ConsistOf("example.com/other"))
 		Expect(groups(in)()).To(Equal(map[string]int{"q-0 of 2": 2}), "no replacement as long as it is there")
-		Expect(c.Patch(ctx, pod.DeepCopy(), client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"finalizers":[]}}`)))).To(Succeed())
+		patch(pod.DeepCopy(), `{"metadata":{"finalizers":[]}}`)
 		Eventually(func() bool {
 			pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "q-0-a"})()
 			return len(pods) == 1 && pods[0].UID != pod.UID && pods[0].Name != pod.Name
@@ -87,8 +80,7 @@ spec:
 		set := createSet(in, queued)
 		Eventually(groups(in)).Should(HaveLen(1))
 		for _, pod := range podsOf(in, client.MatchingLabels{})() {
-			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
-				[]byte(`{"metadata":{"finalizers":["`+kueue.Finalizer+`"]}}`)))).To(Succeed())
+			patch(&pod, `{"metadata":{"finalizers":["`+kueue.Finalizer+`"]}}`)
 		}
 		Expect(c.Delete(ctx, set)).To(Succeed())
 		Eventually(podsOf(in, client.MatchingLabels{})).Should(BeEmpty())
@@ -99,11 +91,9 @@ spec:
 		createSet(in, queued)
 		Eventually(groups(in)).Should(HaveLen(1))
 		counts(in, "q-0", map[string]int64{"a": 1, "b": 1})
-		finalizers := client.RawPatch("application/merge-patch+json",
-			[]byte(`{"metadata":{"finalizers":["`+kueue.Finalizer+`"]}}`))
 		first := podsOf(in, client.MatchingLabels{})()
 		for _, pod := range first {
-			Expect(c.Patch(ctx, &pod, finalizers)).To(Succeed())
+			patch(&pod, `{"metadata":{"finalizers":["`+kueue.Finalizer+`"]}}`)
 		}
 		for _, pod := range first {
 			Expect(c.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
@@ -141,8 +131,7 @@ spec:
 		Eventually(groups(in)).Should(Equal(map[string]int{"q-0 of 1": 1}))
 		Expect(kueue.ReadWorkload(get(in, "q-0", workloadOf("q-0", nil))).Pods()).To(Equal(int32(1)))
 		for _, pod := range podsOf(in, client.MatchingLabels{})() {
-			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
-				[]byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+			patch(&pod, `{"spec":{"schedulingGates":null}}`)
 		}
 		run(in, client.MatchingLabels{})
 		scale(clique, 2)

@@ -36,10 +36,7 @@ spec:
 		gang := func() schedulerv1alpha1.PodGangPhase {
 			return get(in, "s-0", &schedulerv1alpha1.PodGang{}).Status.Phase
 		}
-		Eventually(func() string {
-			run(in, members)
-			return state(in, "s")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+		runs(in, "s", "1/1/1 AllReplicasAvailable")
 		Eventually(ready).Should(BeEquivalentTo(1))
 		pod := podsOf(in, members)()[0]
 
@@ -67,10 +64,7 @@ spec:
 		in := namespace()
 		set := createSet(in,
 			`{metadata: {name: s}, spec: {replicas: 1, template: {cliques: [{name: w, spec: {replicas: 1}}]}}}`)
-		Eventually(func() string {
-			run(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "s"})
-			return state(in, "s")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+		runs(in, "s", "1/1/1 AllReplicasAvailable")
 		Expect(c.Status().Patch(ctx, set,
 			client.RawPatch(types.MergePatchType, []byte(`{"status":{"availableReplicas":0}}`)))).To(Succeed())
 		Expect(set.Status).To(And(HaveField("Replicas", BeEquivalentTo(1)), HaveField("AvailableReplicas", BeZero())),

@@ -70,9 +70,7 @@ spec:
 					"nodes: 1"))
 		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
-			Expect(c.Patch(ctx, &pod,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
-				Succeed())
+			patch(&pod, `{"spec":{"schedulingGates":null}}`)
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
 		Eventually(scheduledMessage(in, "s-0-a")).Should(Equal("2 pods are scheduled, 2 are needed"))
@@ -96,9 +94,7 @@ spec:
 			ContainSubstring("gates that others put on them (example.com/hold): 2"))
 		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
-			Expect(c.Patch(ctx, &pod,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
-				Succeed())
+			patch(&pod, `{"spec":{"schedulingGates":null}}`)
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
 		Eventually(recorded(in)).Should(
@@ -107,8 +103,7 @@ spec:
 		By("scaling in")
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
 		Eventually(recorded(in)).Should(ContainElement("s-0-g ScaledIn deleted 1 PodCliques; 1 copies are wanted"))
-		touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"touched":"true"}}}`))
-		Expect(c.Patch(ctx, set, touch)).To(Succeed())
+		patch(set, `{"metadata":{"labels":{"touched":"true"}}}`)
 		Consistently(recorded(in)).Should(HaveLen(len(born) + 2))
 	})
 

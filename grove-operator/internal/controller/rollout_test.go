@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -35,10 +34,7 @@ var _ = Describe("A changed template", func() {
 		GinkgoHelper()
 		in := namespace()
 		set := createSet(in, fmt.Sprintf(updatable, strategy))
-		Eventually(func() string {
-			run(in, ofUp)
-			return state(in, "up")()
-		}).Should(Equal("2/2/2 AllReplicasAvailable"))
+		runs(in, "up", "2/2/2 AllReplicasAvailable")
 		return in, set
 	}
 	// pods are one word each: the PodClique, the image, and a + if it is ready.
@@ -73,9 +69,8 @@ var _ = Describe("A changed template", func() {
 	}
 	edit := func(set *grovev1alpha1.PodCliqueSet, image string) {
 		GinkgoHelper()
-		patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":%q},
-			{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":%q}]`, image, image)
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(patch)))).To(Succeed())
+		patch(set, fmt.Sprintf(`[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":%[1]q},
+			{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":%[1]q}]`, image))
 	}
 
 	It("replaces one pod or one copy at a time, and holds at one that does not become ready", func() {
@@ -92,8 +87,7 @@ var _ = Describe("A changed template", func() {
 			"0-g-0-w x:1+", "0-g-0-w x:1+", "0-g-1-w x:1+", "0-g-1-w x:1+",
 			"1-a x:1+", "1-a x:1+", "1-g-0-w x:1+", "1-g-0-w x:1+", "1-g-1-w x:1+", "1-g-1-w x:1+"))
 		Eventually(func() string {
-			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				"Ready").Message
+			return condition(get(in, "up", &grovev1alpha1.PodCliqueSet{}), "Ready").Message
 		}).Should(ContainSubstring("updating replica 0: PodClique up-0-a has 1 of 2 ready pods"))
 		progress := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status.UpdateProgress
 		Expect(progress).NotTo(BeNil())

@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,12 +38,7 @@ var _ = Describe("An update whose new pods find no room", func() {
 	}
 	updating := func(in string) func() metav1.Condition {
 		return func() metav1.Condition {
-			found := meta.FindStatusCondition(get(in, "room", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				grovev1alpha1.ConditionUpdating)
-			if found == nil {
-				return metav1.Condition{}
-			}
-			return *found
+			return condition(get(in, "room", &grovev1alpha1.PodCliqueSet{}), grovev1alpha1.ConditionUpdating)
 		}
 	}
 	// refuse does the work of a scheduler that has no room for pods that have no node.
@@ -72,12 +66,9 @@ spec:
     cliques:
       - {name: a, spec: {replicas: 3, minAvailable: 1, podSpec: {containers: [{name: main, image: "x:1"}]}}}
 `)
-		Eventually(func() string {
-			run(in, ofSet)
-			return state(in, "room")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+		runs(in, "room", "1/1/1 AllReplicasAvailable")
 		edit := `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:2"}]`
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
+		patch(set, edit)
 		Eventually(func() metav1.Condition {
 			end(in, ofSet)
 			refuse(in)
@@ -90,7 +81,7 @@ spec:
 		By("costing no more than that pod if the change is taken back")
 		stood := standing(in)
 		back := `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:1"}]`
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(back)))).To(Succeed())
+		patch(set, back)
 		Eventually(func() metav1.ConditionStatus {
 			end(in, ofSet)
 			run(in, ofSet)
@@ -98,7 +89,7 @@ spec:
 		}).Should(Equal(metav1.ConditionFalse))
 		Expect(images(in)()).To(Equal([]string{"x:1", "x:1", "x:1"}))
 		Expect(standing(in)).To(ContainElements(stood))
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
+		patch(set, edit)
 		Eventually(func() metav1.Condition {
 			end(in, ofSet)
 			refuse(in)

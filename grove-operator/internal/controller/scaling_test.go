@@ -39,17 +39,14 @@ var _ = Describe("Scaling", func() {
 		Eventually(podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})).Should(HaveLen(4))
 
 		By("reconciling for another reason")
-		patch := client.RawPatch("application/json-patch+json",
-			[]byte(`[{"op":"add","path":"/spec/template/cliques/0/annotations","value":{"example.com/a":"b"}}]`))
-		Expect(c.Patch(ctx, set, patch)).To(Succeed())
+		patch(set, `[{"op":"add","path":"/spec/template/cliques/0/annotations","value":{"example.com/a":"b"}}]`)
 		Eventually(func() map[string]string {
 			return get(in, "inf-0-router", &grovev1alpha1.PodClique{}).Annotations
 		}).Should(HaveKeyWithValue("example.com/a", "b"))
 		Consistently(replicasOf(in, "inf-0-router")).Should(BeEquivalentTo(4))
 
 		By("editing the template")
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json",
-			[]byte(`[{"op":"replace","path":"/spec/template/cliques/0/spec/replicas","value":3}]`)))).To(Succeed())
+		patch(set, `[{"op":"replace","path":"/spec/template/cliques/0/spec/replicas","value":3}]`)
 		Eventually(replicasOf(in, "inf-0-router")).Should(BeEquivalentTo(3))
 		Eventually(podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})).Should(HaveLen(3))
 	})

@@ -9,11 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
@@ -40,23 +37,13 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 			group := children.ScalingGroup(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0])
 			group.UID, group.Generation, group.Status.ObservedGeneration = "group", 2, c.observed
 			made, statuses := 0, 0
-			cached := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set, group).
-				WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(
-					object client.Object) []string {
-					return []string{object.GetLabels()[grovev1alpha1.LabelPodCliqueScalingGroup]}
-				}).
-				WithInterceptorFuncs(interceptor.Funcs{
-					Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration,
-						...client.ApplyOption) error {
-						made++
-						return c.refusal
-					},
-					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
-						...client.SubResourceApplyOption) error {
-						statuses++
-						return nil
-					},
-				}).Build()
+			cached := cacheOf(set, group).WithInterceptorFuncs(interceptor.Funcs{
+				Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+					made++
+					return c.refusal
+				},
+				SubResourceApply: countsStatuses(&statuses),
+			}).Build()
 			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: controller.Writer(cached, cached),
 				Clock: testingclock.NewFakePassiveClock(time.Unix(1_800_000_000, 0))}
 			result, err := reconciler.Reconcile(t.Context(),

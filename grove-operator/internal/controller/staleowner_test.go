@@ -70,10 +70,7 @@ spec:
 			if c.going == client.Object(goingGroup) {
 				seen = append(seen, set.DeepCopy())
 			}
-			cached := cacheOf(seen...).WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(
-				object client.Object) []string {
-				return []string{object.GetLabels()[grovev1alpha1.LabelPodCliqueScalingGroup]}
-			}).WithInterceptorFuncs(interceptor.Funcs{
+			cached := cacheOf(seen...).WithInterceptorFuncs(interceptor.Funcs{
 				Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
 					_ ...client.DeleteOption) error {
 					deleted = append(deleted, object.GetName())
@@ -105,21 +102,31 @@ spec:
 
 // cacheOf is a client that reads as the operator's cache does.
 func cacheOf(objects ...client.Object) *fake.ClientBuilder {
-	cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(objects...)
+	labelled := func(label string) client.IndexerFunc {
+		return func(object client.Object) []string { return []string{object.GetLabels()[label]} }
+	}
+	cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(objects...).
+		WithIndex(&corev1.Pod{}, "packtree.dev/podclique", labelled(grovev1alpha1.LabelPodClique)).
+		WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group",
+			labelled(grovev1alpha1.LabelPodCliqueScalingGroup))
 	for _, kind := range []client.Object{
 		&corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}, &grovev1alpha1.PodCliqueScalingGroup{},
 		&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{},
 	} {
-		cache.WithIndex(kind, "packtree.dev/set", func(object client.Object) []string {
-			return []string{object.GetLabels()[grovev1alpha1.LabelPartOf]}
-		})
+		cache.WithIndex(kind, "packtree.dev/set", labelled(grovev1alpha1.LabelPartOf))
 	}
 	return cache
 }
 
-// forgetsStatus is for tests in which the status does not matter.
-func forgetsStatus(
+// forgetsStatus is for tests in which the status does not matter, countsStatuses for those in which it is written or not.
+var forgetsStatus = countsStatuses(new(int))
+
+func countsStatuses(statuses *int) func(
 	context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption,
 ) error {
-	return nil
+	return func(context.Context, client.Client, string, runtime.ApplyConfiguration,
+		...client.SubResourceApplyOption) error {
+		*statuses++
+		return nil
+	}
 }

@@ -11,10 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -173,19 +171,10 @@ func staleWith(
 			world.deleted = append(world.deleted, object.GetLabels()[grovev1alpha1.LabelPodIndex])
 			return nil
 		},
-		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
-			...client.SubResourceApplyOption) error {
-			return nil // The status does not matter here.
-		},
+		SubResourceApply: forgetsStatus,
 	}
-	builder := func(words []string) *fake.ClientBuilder {
-		return fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(madePods(maker, words)...).
-			WithIndex(&corev1.Pod{}, "packtree.dev/podclique", func(pod client.Object) []string {
-				return []string{pod.GetLabels()[grovev1alpha1.LabelPodClique]}
-			})
-	}
-	past = builder(live).WithObjects(further(maker)...).Build()
-	cache := builder(cached).WithObjects(set, owner).WithInterceptorFuncs(writes).Build()
+	past = cacheOf(append(madePods(maker, live), further(maker)...)...).Build()
+	cache := cacheOf(append(madePods(maker, cached), set, owner)...).WithInterceptorFuncs(writes).Build()
 	world.reconciler = &podclique.Reconciler{
 		Client: cache, Writer: controller.Writer(cache, past),
 		Clock: testingclock.NewFakePassiveClock(time.Unix(1_800_000_000, 0)),

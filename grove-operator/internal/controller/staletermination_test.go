@@ -129,10 +129,7 @@ spec:
 				if kind == "copy" {
 					seen = append([]client.Object{set, object, s.podClique.DeepCopy()}, s.live[1:]...)
 				}
-				cached := cacheOf(seen...).WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(
-					object client.Object) []string {
-					return []string{object.GetLabels()[grovev1alpha1.LabelPodCliqueScalingGroup]}
-				}).WithInterceptorFuncs(interceptor.Funcs{
+				cached := cacheOf(seen...).WithInterceptorFuncs(interceptor.Funcs{
 					Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
 						_ ...client.DeleteOption) error {
 						deleted = append(deleted, object.GetName())

@@ -84,9 +84,9 @@ spec:
 		Eventually(ofGroup).Should(ConsistOf("st-0-g-0-leader 0", "st-0-g-1-leader 0"))
 
 		By("writing the cliques in another order")
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(`[
+		patch(set, `[
 			{"op":"move","from":"/spec/template/cliques/0","path":"/spec/template/cliques/1"},
-			{"op":"replace","path":"/spec/template/podCliqueScalingGroups/0/cliqueNames","value":["worker","leader"]}]`)))).To(Succeed())
+			{"op":"replace","path":"/spec/template/podCliqueScalingGroups/0/cliqueNames","value":["worker","leader"]}]`)
 		Eventually(ofGroup).Should(ConsistOf("st-0-g-0-worker 0", "st-0-g-1-worker 0"))
 		Eventually(ofSet).Should(ConsistOf("st-0-g-0-worker 0", "st-1-g-0-worker 0"))
 	})

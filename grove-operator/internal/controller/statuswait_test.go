@@ -8,10 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -46,22 +44,13 @@ func newWave(t *testing.T) *wave {
 	owner := children.PodClique(set, layout.Standalone(set, 0)[0], nil)
 	owner.UID = "owner"
 	w := &wave{clock: testingclock.NewFakePassiveClock(epoch), key: client.ObjectKeyFromObject(owner), dates: epoch}
-	w.Client = fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set, owner).
-		WithIndex(&corev1.Pod{}, "packtree.dev/podclique", func(pod client.Object) []string {
-			return []string{pod.GetLabels()[grovev1alpha1.LabelPodClique]}
-		}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Create: func(ctx context.Context, to client.WithWatch, object client.Object,
-				options ...client.CreateOption) error {
-				object.SetCreationTimestamp(metav1.NewTime(w.dates))
-				return errors.Join(w.refusal, to.Create(ctx, object, options...))
-			},
-			SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
-				...client.SubResourceApplyOption) error {
-				w.statuses++
-				return nil
-			},
-		}).Build()
+	w.Client = cacheOf(set, owner).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			object.SetCreationTimestamp(metav1.NewTime(w.dates))
+			return errors.Join(w.refusal, to.Create(ctx, object, options...))
+		},
+		SubResourceApply: countsStatuses(&w.statuses),
+	}).Build()
 	w.reconciler = &podclique.Reconciler{
 		Client: w.Client, Writer: controller.Writer(w.Client, w.Client), Clock: w.clock,
 	}

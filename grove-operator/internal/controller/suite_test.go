@@ -2,9 +2,11 @@ package controller_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +14,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -161,8 +165,44 @@ func get[T client.Object](in, name string, into T) T {
 // scale sets the replicas of an object as its scale subresource does: it changes spec.replicas and nothing else.
 func scale(object client.Object, replicas int32) {
 	GinkgoHelper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	Expect(c.Patch(ctx, object, patch)).To(Succeed())
+	patch(object, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+}
+
+// patch changes an object by a JSON patch, which is a list, or else by a merge patch.
+func patch(object client.Object, change string) {
+	GinkgoHelper()
+	kind := types.MergePatchType
+	if strings.HasPrefix(change, "[") {
+		kind = types.JSONPatchType
+	}
+	Expect(c.Patch(ctx, object, client.RawPatch(kind, []byte(change)))).To(Succeed())
+}
+
+// gone reports whether an object is gone.
+func gone(object client.Object) func() bool {
+	return func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(object), object)) }
+}
+
+// condition is one of the conditions of an object; the zero value if the object lacks it.
+func condition(object client.Object, kind string) metav1.Condition {
+	GinkgoHelper()
+	content, err := json.Marshal(object)
+	Expect(err).NotTo(HaveOccurred())
+	var read struct {
+		Status struct{ Conditions []metav1.Condition }
+	}
+	Expect(json.Unmarshal(content, &read)).To(Succeed())
+	if found := meta.FindStatusCondition(read.Status.Conditions, kind); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// verdict is the status of a condition and its reason; empty if the object lacks it.
+func verdict(object client.Object, kind string) string {
+	GinkgoHelper()
+	found := condition(object, kind)
+	return strings.TrimSpace(string(found.Status) + " " + found.Reason)
 }
 
 // podsOf lists the pods of a namespace with these labels.
@@ -181,7 +221,7 @@ func run(in string, labels client.MatchingLabels) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, labels)() {
 		// Callers do this at each look, and a patch that changes nothing is a request all the same.
-		if len(pod.Spec.SchedulingGates) > 0 || runs(&pod) {
+		if len(pod.Spec.SchedulingGates) > 0 || isReady(&pod) {
 			continue
 		}
 		var err error
@@ -198,8 +238,17 @@ func run(in string, labels client.MatchingLabels) {
 	}
 }
 
-// runs reports whether a pod has a node and is ready already.
-func runs(pod *corev1.Pod) bool {
+// runs does the work of scheduler and kubelet until a set is in a state.
+func runs(in, set, want string) {
+	GinkgoHelper()
+	Eventually(func() string {
+		run(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: set})
+		return state(in, set)()
+	}).Should(Equal(want))
+}
+
+// isReady reports whether a pod has a node and is ready already.
+func isReady(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodRunning &&
 		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,12 +63,7 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		}
 	}
 	updating := func(in string) metav1.Condition {
-		found := meta.FindStatusCondition(get(in, "more", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-			grovev1alpha1.ConditionUpdating)
-		if found == nil {
-			return metav1.Condition{}
-		}
-		return *found
+		return condition(get(in, "more", &grovev1alpha1.PodCliqueSet{}), grovev1alpha1.ConditionUpdating)
 	}
 	// edited is a set with running copies and a template that changes.
 	edited := func() (string, *grovev1alpha1.PodCliqueSet) {
@@ -84,13 +78,10 @@ spec:
       - {name: a, spec: {replicas: 1, podSpec: {schedulerName: kai-scheduler, containers: [{name: main, image: "x:1"}]}}}
     podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 1, maxSurge: 1}]
 `)
-		Eventually(func() string {
-			run(in, ofSet)
-			return state(in, "more")()
-		}).Should(Equal("1/1/1 AllReplicasAvailable"))
+		runs(in, "more", "1/1/1 AllReplicasAvailable")
 		judges(in, false)
 		edit := `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:2"}]`
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
+		patch(set, edit)
 		return in, set
 	}
 	// lives runs scheduler and kubelet, and returns the condition of the update.
@@ -145,7 +136,7 @@ spec:
 		in, set := edited()
 		Eventually(func() string { return lives(in, false).Reason }).Should(Equal(grovev1alpha1.ReasonUpdateStopped))
 		edit := `[{"op":"replace","path":"/spec/template/podCliqueScalingGroups/0/maxSurge","value":0}]`
-		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
+		patch(set, edit)
 		Eventually(func() metav1.ConditionStatus { return lives(in, false).Status }).Should(
 			Equal(metav1.ConditionFalse))
 		Eventually(func() string { lives(in, false); return copies(in, stays) }).Should(Equal("0=x:2 1=x:2"))

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,9 +20,7 @@ import (
 // patience sets the set's terminationDelay.
 func patience(set *grovev1alpha1.PodCliqueSet, delay time.Duration) {
 	GinkgoHelper()
-	patch := client.RawPatch("application/merge-patch+json",
-		fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
-	Expect(c.Patch(ctx, set, patch)).To(Succeed())
+	patch(set, fmt.Sprintf(`{"spec":{"template":{"terminationDelay":%q}}}`, delay))
 }
 
 // identities are the UIDs of the PodCliques, PodCliqueScalingGroups and pods of a namespace, by kind and name; pods
@@ -66,12 +64,7 @@ func without(all map[string]types.UID, prefixes ...string) map[string]types.UID 
 
 func disrupted(in, gang string) func() string {
 	return func() string {
-		conditions := get(in, gang, &schedulerv1alpha1.PodGang{}).Status.Conditions
-		condition := meta.FindStatusCondition(conditions, schedulerv1alpha1.ConditionDisruptionTarget)
-		if condition == nil {
-			return ""
-		}
-		return string(condition.Status) + " " + condition.Reason
+		return verdict(get(in, gang, &schedulerv1alpha1.PodGang{}), schedulerv1alpha1.ConditionDisruptionTarget)
 	}
 }
 
@@ -105,8 +98,8 @@ func breakOne(in, podClique string) {
 // broken would be recreated alone.
 func breached(in, group string) func() bool {
 	return func() bool {
-		conditions := get(in, group, &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
-		return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)
+		return condition(get(in, group, &grovev1alpha1.PodCliqueScalingGroup{}),
+			grovev1alpha1.ConditionMinAvailableBreached).Status == metav1.ConditionTrue
 	}
 }
 

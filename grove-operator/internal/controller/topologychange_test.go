@@ -11,8 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -37,9 +35,8 @@ func topologies(names ...string) {
 // turn changes the topology that a set names, without admission.
 func turn(in, set, to string) {
 	GinkgoHelper()
-	edit := fmt.Appendf(nil, `{"spec":{"template":{"clusterTopologyName":%q}}}`, to)
-	Expect(c.Patch(ctx, get(in, set, &grovev1alpha1.PodCliqueSet{}), client.RawPatch(types.MergePatchType, edit))).To(
-		Succeed())
+	patch(get(in, set, &grovev1alpha1.PodCliqueSet{}),
+		fmt.Sprintf(`{"spec":{"template":{"clusterTopologyName":%q}}}`, to))
 }
 
 func bindTo(pod *corev1.Pod, node string) error {
@@ -90,12 +87,8 @@ spec:
 	}
 	kept := func(in string) func() string {
 		return func() string {
-			condition := meta.FindStatusCondition(get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
-				grovev1alpha1.ConditionTopologyKept)
-			if condition == nil {
-				return ""
-			}
-			return string(condition.Status) + " " + condition.Message
+			found := condition(get(in, "s", &grovev1alpha1.PodCliqueSet{}), grovev1alpha1.ConditionTopologyKept)
+			return string(found.Status) + " " + found.Message
 		}
 	}
 
@@ -166,8 +159,8 @@ spec:
 		chosen := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-a"})()[0]
 		Expect(bindTo(&chosen, "node")).To(Succeed())
 		before := podsOf(in, ofGang("s-0"))()
-		Expect(c.Patch(ctx, get("", "turn-e", &grovev1alpha1.ClusterTopology{}), client.RawPatch(types.JSONPatchType,
-			[]byte(`[{"op":"replace","path":"/spec/levels/1/key","value":"example.com/other"}]`)))).To(Succeed())
+		patch(get("", "turn-e", &grovev1alpha1.ClusterTopology{}),
+			`[{"op":"replace","path":"/spec/levels/1/key","value":"example.com/other"}]`)
 		Eventually(refersTo(in, "s-0")).Should(Equal("turn-e example.com/other "))
 		uids := func(pods []corev1.Pod) []string {
 			var all []string
