@@ -82,7 +82,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(c.Delete(ctx, leaving)).To(Succeed())
 		Eventually(says("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(
 			Equal("True RequestsPending"))
-		patch(leaving, `{"metadata":{"finalizers":null}}`) // Somebody does not wait.
+		patch(leaving, `{"metadata":{"finalizers":null}}`) // A user does not wait for the operator.
 		Eventually(gone(leaving)).Should(BeTrue())
 		Expect(schedulerLevels("again")()).To(Equal([]string{"example.com/zone"}), "no garbage collector runs here")
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,8 @@ import (
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
@@ -48,6 +51,7 @@ func TestEveryCallMayFailOnce(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	passes.Window, passes.Late, gangs.Silence = 40*time.Millisecond, 200*time.Millisecond, 0
 	faulty := injector{mu: &sync.Mutex{}, plans: map[string]*plan{}}
 	runOperator(t, cluster.Config, faulty)
 	stage := newStage(t, cluster.Config, faulty)

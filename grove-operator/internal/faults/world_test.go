@@ -72,7 +72,7 @@ func (w *world) advance(ctx context.Context, pod *corev1.Pod) error {
 
 const (
 	// look is how often a snapshot is taken.
-	look = 400 * time.Millisecond
+	look = 200 * time.Millisecond
 	// patience bounds a step; it is long because the machine may be busy.
 	patience = 10 * time.Minute
 )
