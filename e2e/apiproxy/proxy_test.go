@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,13 +39,9 @@ func droppable(
 	}))
 	t.Cleanup(server.Close)
 	proxy, err := apiproxy.Listen(&rest.Config{Host: server.URL, BearerToken: "the proxy's own"}, fate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, proxy.Close())
 	})
 	return &rest.Config{Host: proxy.URL, BearerToken: "scheduler",
 		TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority}}, reached, proxy
@@ -120,9 +118,7 @@ func TestWatchesMeetTheirFate(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer watching.Stop()
 			passesUntilItIsDropped(t, watching, func() {
 				if test.fate == apiproxy.Silent {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/compatibility"
 )
 
@@ -14,12 +16,8 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	made := t.TempDir()
 	for name, content := range files {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(made, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(made, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(made, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(made, name), []byte(content), 0o600))
 	}
 	return made
 }
@@ -35,9 +33,7 @@ func filesBelow(t *testing.T, top string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	slices.Sort(found)
 	return found
 }
@@ -57,9 +53,7 @@ func TestChartsAreCopiedWithOtherDefinitions(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			into := filepath.Join(t.TempDir(), "charts")
-			if err := compatibility.CopyCharts(charts, into, test.definitions); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, compatibility.CopyCharts(charts, into, test.definitions))
 			if got := filesBelow(t, into); !slices.Equal(got, test.want) {
 				t.Errorf("the copy has %v, want %v", got, test.want)
 			}

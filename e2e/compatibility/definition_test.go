@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"packtree.dev/shared/definitions"
@@ -23,9 +24,7 @@ var installed = sync.OnceValues(definitions.All)
 func today(t *testing.T, name string) *definition {
 	t.Helper()
 	all, err := installed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := slices.IndexFunc(all, func(d *definition) bool { return d.Name == name })
 	if at < 0 {
 		t.Fatalf("there is no definition %s", name)

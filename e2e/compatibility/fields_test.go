@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
@@ -26,13 +28,9 @@ var specs = map[string]reflect.Type{
 
 func TestFieldsOfUpstreamAreTaken(t *testing.T) {
 	content, err := os.ReadFile("testdata/upstream.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	upstream, err := readUpstream(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	listed := map[string]bool{}
 	for _, kind := range upstream.Kinds {
 		name := kind.Kind + " " + kind.Version
@@ -46,9 +44,7 @@ func TestFieldsOfUpstreamAreTaken(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			if diff := cmp.Diff(want, fieldsOf(specs[name], "spec")); diff != "" {
-				t.Errorf("fields of our type (-listed +ours):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, fieldsOf(specs[name], "spec")), "fields of our type (-listed +ours)")
 		})
 	}
 	if len(listed) != len(specs) {
@@ -56,15 +52,9 @@ func TestFieldsOfUpstreamAreTaken(t *testing.T) {
 	}
 	const page = "../../docs/fields.md"
 	if *update {
-		if err := os.WriteFile(page, []byte(upstream.Page()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(page, []byte(upstream.Page()), 0o644))
 	}
 	written, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(upstream.Page(), string(written)); diff != "" {
-		t.Errorf("docs/fields.md (-made +written); -update writes it:\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(upstream.Page(), string(written)), "docs/fields.md (-made +written); -update writes it")
 }

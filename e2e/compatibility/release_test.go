@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"packtree.dev/e2e/compatibility"
@@ -33,9 +35,7 @@ func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 		t.Fatalf("the releases are %v: %v", releases, err)
 	}
 	now, err := installed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	found := map[string]bool{}
 	for _, release := range releases {
 		if len(release.Definitions) == 0 {
@@ -67,9 +67,7 @@ func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 // A release without objects of a kind would prove nothing about the kind.
 func TestEveryReleaseHasObjectsOfEveryKindThatItDefines(t *testing.T) {
 	releases, err := compatibility.Releases("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, release := range releases {
 		with := map[string]bool{}
 		for _, object := range release.Objects {
@@ -93,9 +91,7 @@ func TestEveryReleaseHasObjectsOfEveryKindThatItDefines(t *testing.T) {
 func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
 	folder := t.TempDir()
 	all, err := installed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	object := func(kind, name, uid string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "grove.io/v1alpha1", "kind": kind,
@@ -109,18 +105,14 @@ func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
 			Version: version, Folder: filepath.Join(folder, version),
 			Objects: []*unstructured.Unstructured{object("B", "b", "1"), object("A", "b", "2"), object("A", "a", "3")},
 		}
-		if err := written.Write(crds.Files, []byte("nodes")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, written.Write(crds.Files, []byte("nodes")))
 	}
 	releases, err := compatibility.Releases(folder)
 	if err != nil || len(releases) != 2 || releases[0].Version != "v0.9.0" || releases[1].Version != "v0.10.0" {
 		t.Fatalf("releases %v: %v", releases, err)
 	}
 	read := releases[0]
-	if diff := cmp.Diff(all, read.Definitions); diff != "" {
-		t.Errorf("definitions (-written +read):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(all, read.Definitions), "definitions (-written +read)")
 	var uids []string
 	for _, object := range read.Objects {
 		uids = append(uids, string(object.GetUID()))
@@ -132,9 +124,7 @@ func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("the text became %q", text)
 		}
 	}
-	if diff := cmp.Diff([]string{"3", "2", "1"}, uids); diff != "" {
-		t.Errorf("objects by UID (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"3", "2", "1"}, uids), "objects by UID (-want +got)")
 }
 
 func TestStorageKey(t *testing.T) {

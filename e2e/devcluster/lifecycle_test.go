@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -88,9 +90,7 @@ func assertNothingLeft(t *testing.T, directory string) {
 func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	directory, ctx := stateDirectory(t), t.Context()
 	cluster, err := devcluster.Up(ctx, bare(directory))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pods := podsOf(t, cluster.Kubeconfig)
 	t.Run("nodes are ready and a Job's pods run to their end", func(t *testing.T) { runJob(t, pods) })
 	t.Run("a pod is ready again whose node was taken for lost", func(t *testing.T) { takeForLost(t, pods) })
@@ -107,28 +107,20 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	})
 	t.Run("a second one in the same directory is refused and harms nothing", func(t *testing.T) {
 		_, err := devcluster.Up(ctx, bare(directory))
-		if err == nil || !strings.Contains(err.Error(), "a dev cluster runs in "+directory+" already") {
-			t.Errorf("got %v", err)
-		}
+		assert.ErrorContains(t, err, "a dev cluster runs in "+directory+" already")
 		if left := processesOf(t, directory); len(left) != 4 {
 			t.Errorf("%d processes are left: %v", len(left), left)
 		}
 	})
 	t.Run("status reports what has died", func(t *testing.T) {
 		processes, err := devcluster.Status(ctx, directory)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		last := processes[3]
 		watching, stop := context.WithCancel(ctx)
 		err = syscall.Kill(last.PID, syscall.SIGKILL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var end devcluster.End
-		if err := cluster.Supervise(watching, func(one devcluster.End) { end = one; stop() }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cluster.Supervise(watching, func(one devcluster.End) { end = one; stop() }))
 		said := last.Name + " ended (signal: killed)"
 		if end.Program != last.Name || end.Again != 0 || !strings.Contains(end.How.Error(), said) {
 			t.Errorf("reported is %v", end)
@@ -153,9 +145,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 	t.Helper()
 	ctx := t.Context()
-	if err := cluster.Start(ctx, "etcd"); err == nil || err.Error() != "etcd runs already" {
-		t.Errorf("starting what runs: %v", err)
-	}
+	assert.EqualError(t, cluster.Start(ctx, "etcd"), "etcd runs already")
 	for how, end := range map[string]func() error{
 		"killed": func() error { return cluster.Kill("kwok") },
 		"asked":  func() error { return cluster.Stop(ctx, "kwok") },
@@ -190,9 +180,7 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	defer running.Wait()
 	defer stop()
 	running.Go(func() {
-		if err := cluster.Supervise(ctx, func(end devcluster.End) { ends <- end }); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cluster.Supervise(ctx, func(end devcluster.End) { ends <- end }))
 	})
 	runs := filepath.Join(t.TempDir(), "runs")
 	health := cluster.Health("kube-apiserver")
@@ -200,9 +188,7 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 		Name: "component", Health: health,
 		Path: "/bin/sh", Args: []string{"-c", `echo run >>"$1"; exec sleep 600`, "sh", runs},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counts := func(want int) {
 		t.Helper()
 		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -218,9 +204,7 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	counts(1)
 	for _, again := range []time.Duration{time.Second, 2 * time.Second} {
 		first := cluster.PID("component")
-		if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
 		end := <-ends
 		if end.Program != "component" || end.Again != again || !strings.Contains(end.How.Error(), "signal: killed") {
 			t.Errorf("reported is %v", end)
@@ -228,21 +212,15 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 		counts(int(again/time.Second) + 1)
 	}
 	// A program that was asked to end stays down, even if it had ended by itself and waits for its restart.
-	if err := syscall.Kill(cluster.PID("component"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Kill(cluster.PID("component"), syscall.SIGKILL))
 	end := <-ends
-	if err := cluster.Stop(ctx, "component"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Stop(ctx, "component"))
 	time.Sleep(end.Again + time.Second)
 	content, err := os.ReadFile(runs)
 	if pid := cluster.PID("component"); err != nil || strings.Count(string(content), "run") != 3 || pid != 0 {
 		t.Errorf("runs %q, %v, process %d: it was asked to end", content, err, pid)
 	}
-	if err := cluster.Start(ctx, "component"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Start(ctx, "component"))
 	counts(4)
 	if err := cluster.Stop(ctx, "component"); err != nil || len(ends) != 0 {
 		t.Errorf("%d ends are reported that were asked for; %v", len(ends), err)
@@ -253,13 +231,9 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 func podsOf(t *testing.T, kubeconfig string) corev1client.PodInterface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return client.CoreV1().Pods(corev1.NamespaceDefault)
 }
 
@@ -306,9 +280,7 @@ func waitFor(t *testing.T, pods corev1client.PodInterface, name string, holds fu
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if holds(pod) {
 			return pod
 		}
@@ -325,12 +297,8 @@ func startAside(t *testing.T, directory, until string) *exec.Cmd {
 	command.Env = append(os.Environ(), upIn+"="+directory)
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
 	var said []byte
 	for buffer := make([]byte, 4096); !bytes.Contains(said, []byte(until)); {
 		n, err := output.Read(buffer)
@@ -360,17 +328,13 @@ func TestACrashInTheMiddleIsCleanedUp(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				_, err = devcluster.Up(t.Context(), bare(directory))
 			}
-			if err == nil || !strings.Contains(err.Error(), "already") {
-				t.Errorf("got %v", err)
-			}
+			assert.ErrorContains(t, err, "already")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := stateDirectory(t)
 			command := startAside(t, directory, "kube-apiserver answers")
-			if err := command.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, command.Process.Kill())
 			_ = command.Wait()
 			if len(processesOf(t, directory)) == 0 {
 				t.Fatal("nothing ran yet: the test tests nothing")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 )
 
 func TestGivenValuesAreLaidOverOurs(t *testing.T) {
@@ -18,9 +19,7 @@ func TestGivenValuesAreLaidOverOurs(t *testing.T) {
 			"extraArgs": []string{"--x"}},
 		"grove-operator": map[string]any{"replicas": 1},
 	}
-	if diff := cmp.Diff(want, overlay(ours, given)); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, overlay(ours, given)), "values (-want +got)")
 }
 
 func TestWithoutTheSchedulerAnotherChartBringsItsKinds(t *testing.T) {

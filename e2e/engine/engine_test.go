@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,9 +56,7 @@ func TestIdentityFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			identity, err := engine.IdentityFrom(environment(c.changes...))
 			if c.wrong != "" {
-				if err == nil || err.Error() != c.wrong {
-					t.Errorf("got %v, want %s", err, c.wrong)
-				}
+				assert.EqualError(t, err, c.wrong)
 				return
 			}
 			if err != nil || identity.Listen != c.listen || identity.Address != c.address {
@@ -105,9 +105,7 @@ func TestOnlyThoseCountThatAreReadyAndRegistered(t *testing.T) {
 		{Pod: "a", Component: "prefill", DynamoNamespace: "ns-d", Address: "a:1"},
 		{Pod: "b", Component: "decode", DynamoNamespace: "ns-d", Address: "b:1"},
 	}
-	if diff := cmp.Diff(want, found); diff != "" {
-		t.Errorf("found (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, found), "found (-want +got)")
 }
 
 func TestRequestsGoRoundAllWorkers(t *testing.T) {
@@ -119,9 +117,7 @@ func TestRequestsGoRoundAllWorkers(t *testing.T) {
 			passed = append(passed, instance.Pod)
 		}
 	}
-	if diff := cmp.Diff("p0 d0 p0 d1 p0 d0", strings.Join(passed, " ")); diff != "" {
-		t.Errorf("passed (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff("p0 d0 p0 d1 p0 d0", strings.Join(passed, " ")), "passed (-want +got)")
 	if alone := engine.Route([]engine.Instance{{Pod: "w", Component: "worker"}}, 5); len(alone) != 1 ||
 		alone[0].Pod != "w" {
 		t.Errorf("one that does both: %v", alone)
@@ -151,14 +147,10 @@ func TestARequestPassesAllHosts(t *testing.T) {
 	})
 	answer, err := engine.Post(t.Context(), "http://"+frontend+"/v1/completions",
 		engine.Work{Prompt: "why", Hosts: []string{"forged"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := &engine.Work{Prompt: "why", Hosts: []string{"f", "p", "d"},
 		Components: []string{"frontend", "prefill", "decode"}}
-	if diff := cmp.Diff(want, answer); diff != "" {
-		t.Errorf("answer (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, answer), "answer (-want +got)")
 }
 
 func TestWhatIsSaidWhereNobodyServes(t *testing.T) {
@@ -179,9 +171,7 @@ func TestWhatIsSaidWhereNobodyServes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			frontend := serve(t, "f", "frontend", c.workers)
 			_, err := engine.Post(t.Context(), "http://"+frontend+"/v1/completions", engine.Work{})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %s", err, c.want)
-			}
+			assert.ErrorContains(t, err, c.want)
 		})
 	}
 }
@@ -195,9 +185,7 @@ func TestHealth(t *testing.T) {
 		serve(t, "w", "worker", nobody) + "/other":    http.StatusNotFound,
 	} {
 		response, err := http.Get("http://" + at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		said, _ := io.ReadAll(response.Body)
 		response.Body.Close()
 		if response.StatusCode != want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -21,9 +22,7 @@ import (
 func directory(t *testing.T) string {
 	t.Helper()
 	found, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
@@ -55,13 +54,9 @@ func TestExamplesHaveNoUnknownField(t *testing.T) {
 
 func TestReadmeNamesEveryExample(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(directory(t), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(directory(t), "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range files {
 		if name := filepath.Base(file); !strings.Contains(string(readme), "["+name+"]("+name+")") {
 			t.Errorf("README.md does not name %s", name)
@@ -71,9 +66,7 @@ func TestReadmeNamesEveryExample(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	all, err := examples.Load(directory(t), "somewhere")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, example := range all {
 		if last := i == len(all)-1; example.Fits == last {
 			t.Errorf("%s: only the last example is the one that cannot fit", example.Name)

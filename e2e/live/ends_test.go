@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/e2e/devcluster"
 )
 
@@ -65,7 +67,5 @@ func TestEveryEndIsInTheReport(t *testing.T) {
 		"etcd is not started again: etcd ended\nkwok is not started again: kwok ended"; said != want {
 		t.Errorf("got %q, want %q", said, want)
 	}
-	if err := context.Cause(own.While(t.Context())); err == nil || !strings.Contains(err.Error(), "etcd ended") {
-		t.Errorf("the cause is %v, not the first end for good", err)
-	}
+	assert.ErrorContains(t, context.Cause(own.While(t.Context())), "etcd ended")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/live"
 )
@@ -49,13 +51,9 @@ func TestAnInterruptLeavesNoCluster(t *testing.T) {
 			binary.Env = append(os.Environ(), "INTERRUPTED=1", "TMPDIR="+temporary)
 			binary.Stderr = os.Stderr
 			output, err := binary.StdoutPipe()
-			if err := errors.Join(err, binary.Start()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(err, binary.Start()))
 			c.until(t, temporary, bufio.NewScanner(output))
-			if err := binary.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, binary.Process.Signal(os.Interrupt))
 			if err := binary.Wait(); err == nil {
 				t.Error("the interrupted binary has exit code 0")
 			}
@@ -85,7 +83,5 @@ func wait(t *testing.T, what string, holds func() bool) {
 	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := live.Wait(waiting, what, func(context.Context) (bool, string, error) { return holds(), "", nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }

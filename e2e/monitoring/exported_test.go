@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,20 +60,14 @@ var counts = []struct {
 // programs run, get work to do, and are scraped.
 func TestEveryMetricOfTheDashboardsAndAlertsIsExported(t *testing.T) {
 	directory, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	root := filepath.Join(directory, "..", "..")
 	asked := uses(t, root)
 
 	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, server.Stop())
 	})
 	credentials := kubeconfig(t, server.Environment)
 	programs := map[string]*program{
@@ -141,14 +137,10 @@ func create(t *testing.T, config *rest.Config) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, dynamo.AddToScheme, grove.AddToScheme,
 		kai.AddToScheme, scheduling.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, add(scheme))
 	}
 	api, err := crclient.New(config, crclient.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	objects := []crclient.Object{
 		&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: "n",
@@ -193,13 +185,9 @@ func create(t *testing.T, config *rest.Config) {
 		}
 		if node, ok := status.(*corev1.Node); ok {
 			node.ResourceVersion = object.GetResourceVersion()
-			if err := api.Status().Update(t.Context(), node); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, api.Status().Update(t.Context(), node))
 			node.Spec.Taints = nil // The API server taints new nodes as not ready.
-			if err := api.Update(t.Context(), node); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, api.Update(t.Context(), node))
 		}
 	}
 }

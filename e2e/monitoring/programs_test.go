@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -91,17 +92,13 @@ func (p *program) review(ctx context.Context, path string) {
 func address(t *testing.T) string {
 	t.Helper()
 	free, err := freeport.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return free
 }
 
 func write(t *testing.T, file, content string) string {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 	return file
 }
 
@@ -110,9 +107,7 @@ func certificates(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write(t, filepath.Join(folder, "tls.crt"), string(chain))
 	write(t, filepath.Join(folder, "tls.key"), string(key))
 	return folder
@@ -121,13 +116,9 @@ func certificates(t *testing.T) string {
 func kubeconfig(t *testing.T, environment *envtest.Environment) string {
 	t.Helper()
 	user, err := environment.AddUser(envtest.User{Name: "tester", Groups: []string{"system:masters"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	content, err := user.KubeConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return write(t, filepath.Join(t.TempDir(), "kubeconfig"), string(content))
 }
 

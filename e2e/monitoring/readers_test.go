@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -28,18 +30,12 @@ import (
 // monitoring.readers have to suffice.
 func TestReadersReadTheMetricsOfTheScheduler(t *testing.T) {
 	directory, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	root := filepath.Join(directory, "..", "..")
 	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, server.Stop())
 	})
 	api := kubernetes.NewForConfigOrDie(server.Config)
 	giveRight(t, api, root, "prometheus")
@@ -66,16 +62,12 @@ func giveRight(t *testing.T, api kubernetes.Interface, root, name string) {
 		"--show-only", "templates/metricsreader.yaml", "--set",
 		"monitoring.readers[0].name="+name+",monitoring.readers[0].namespace=default")
 	helm.Stdout, helm.Stderr = &made, os.Stderr
-	if err := helm.Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, helm.Run())
 	decoder := yaml.NewYAMLOrJSONDecoder(&made, 4096)
 	var role rbacv1.ClusterRole
 	var binding rbacv1.ClusterRoleBinding
 	for _, object := range []any{&role, &binding} {
-		if err := decoder.Decode(object); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, decoder.Decode(object))
 	}
 	if _, err := api.RbacV1().ClusterRoles().Create(t.Context(), &role, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -94,9 +86,7 @@ func tokenOf(t *testing.T, api kubernetes.Interface, name string) string {
 		t.Fatal(err)
 	}
 	request, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return request.Status.Token
 }
 

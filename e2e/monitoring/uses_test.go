@@ -14,6 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
 )
 
 // use is a metric in a panel, variable or alert, as the command e2e/tools/promql prints it.
@@ -36,9 +37,7 @@ func uses(t *testing.T, root string) []use {
 		t.Fatalf("reading dashboards and alerts: %v\n%s", err, failed.Stderr)
 	}
 	var found []use
-	if err := json.Unmarshal(output, &found); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(output, &found))
 	if len(found) == 0 {
 		t.Fatal("no chart has a dashboard or an alert")
 	}
@@ -130,9 +129,7 @@ took_seconds_bucket{name="a",le="+Inf"} 1
 took_seconds_sum{name="a"} 1
 took_seconds_count{name="a"} 1
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	words := map[string][]string{"packtree_x": {"Possible"}}
 	for name, c := range map[string]struct {
 		asked use

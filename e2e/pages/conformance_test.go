@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/pages"
 )
@@ -18,9 +20,7 @@ const conformance = "# Conformance\n\n12 rows.\n\n" +
 
 func TestStatements(t *testing.T) {
 	got, err := pages.Statements([]byte(strings.Replace(conformance, "stand | or wait", "stand or wait", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []pages.Statement{
 		{Number: 1, Text: "gangs are whole",
 			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"},
@@ -28,9 +28,7 @@ func TestStatements(t *testing.T) {
 		{Number: 2, Text: "labels are needed", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "names them"}},
 			Pages: []string{"guide.md#labels"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("statements (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "statements (-want +got)")
 }
 
 func TestStatementsRefuses(t *testing.T) {
@@ -67,9 +65,7 @@ func TestShownByIsFoundInItsFile(t *testing.T) {
 func TestConformance(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	statements, err := pages.Statements(page)
 	if err != nil {
 		t.Fatalf("docs/conformance.md: %v", err)

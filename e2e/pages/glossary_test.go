@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/pages"
 )
@@ -23,13 +25,9 @@ const glossary = "# Glossary\n\n" +
 
 func TestReplaced(t *testing.T) {
 	got, err := pages.Replaced([]byte(glossary))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := map[string]string{"dream": "what-if", "reverie": "what-if", "parcel": "item"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("replaced words (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "replaced words (-want +got)")
 }
 
 func TestReplacedRefuses(t *testing.T) {
@@ -80,9 +78,7 @@ func TestText(t *testing.T) {
 func TestReplacedWordsAreNotUsed(t *testing.T) {
 	root := filepath.Join("..", "..")
 	source, err := os.ReadFile(filepath.Join(root, "docs", "glossary.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	replaced, err := pages.Replaced(source)
 	if err != nil {
 		t.Fatalf("docs/glossary.md: %v", err)
@@ -114,9 +110,7 @@ func TestReplacedWordsAreNotUsed(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if read < 800 {
 		t.Errorf("only %d files were read: are they found?", read)
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/pages"
 )
@@ -60,17 +62,12 @@ func TestMessages(t *testing.T) {
 			got := strings.Join(slices.Sorted(maps.Keys(found)), "\n") + "\n"
 			golden := filepath.Join("testdata", "messages", strings.ReplaceAll(folder, "/", "-")+".txt")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("messages (-golden +code); read them, and run the test with -update:\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(string(want), got),
+				"messages (-golden +code); read them, and run the test with -update")
 		})
 	}
 }

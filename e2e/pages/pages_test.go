@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/pages"
 )
@@ -21,9 +23,7 @@ const page = "# One page\n" +
 
 func TestParse(t *testing.T) {
 	got, err := pages.Parse("docs/page.md", []byte(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := pages.Page{
 		File:    "docs/page.md",
 		Anchors: []string{"one-page", "one-page-1"},
@@ -38,9 +38,7 @@ func TestParse(t *testing.T) {
 			{Page: "docs/page.md", Line: 33, Code: "text\n"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("page (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "page (-want +got)")
 }
 
 func TestASlipInAMarkIsAnError(t *testing.T) {
@@ -64,9 +62,7 @@ func TestExchanges(t *testing.T) {
 		{Command: "echo \\\n  b"},
 		{Command: "true"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("exchanges (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "exchanges (-want +got)")
 }
 
 func TestShows(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/pages"
 )
 
@@ -48,9 +50,7 @@ func handWritten(t *testing.T) map[string][]byte {
 	read := map[string][]byte{}
 	add := func(path string) {
 		source, err := fs.ReadFile(root, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		read[path] = source
 	}
 	charts, err := fs.Glob(root, "charts/*/README.md")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/pages"
 )
 
@@ -57,9 +59,7 @@ func TestPagesHaveASentenceALine(t *testing.T) {
 	}
 	for _, file := range files {
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, line := range pages.Crowded(source) {
 			t.Errorf("%s:%d has more than one sentence: begin each on a line of its own", file, line)
 		}

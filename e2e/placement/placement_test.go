@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,9 +70,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			workload := readExample(t, name)
 			got := read{Pods: workload.Pods, Claims: claimLines(workload)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("claims (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, got), "claims (-want +got)")
 		})
 	}
 }
@@ -78,7 +78,8 @@ func TestRead(t *testing.T) {
 // The pods of a copy are held together; those of services without a group by themselves.
 func TestReadComponentGroups(t *testing.T) {
 	deployment := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(`
+	require.NoError(t,
+		yaml.Unmarshal([]byte(`
 kind: DynamoGraphDeployment
 metadata: {name: d, namespace: ns}
 spec:
@@ -86,18 +87,14 @@ spec:
   components: [{name: F}, {name: P, replicas: 2}, {name: D, multinode: {nodeCount: 3}}]
   experimental:
     componentGroups: [{name: Serve, replicas: 2, topologyConstraint: {packDomain: rack}, components: [{name: P}, {name: D}]}]
-`), deployment); err != nil {
-		t.Fatal(err)
-	}
+`), deployment))
 	topologies := placement.Topologies{"t": {Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}}}
 	workload, _, err := placement.Read(deployment, topologies)
 	if err != nil || workload.Pods != 11 {
 		t.Errorf("%d pods, want 1 and twice 5 (%v)", workload.Pods, err)
 	}
-	if diff := cmp.Diff([]string{": one zone", "Serve 0: one rack", "Serve 1: one rack"},
-		claimLines(workload)); diff != "" {
-		t.Errorf("claims (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{": one zone", "Serve 0: one rack", "Serve 1: one rack"},
+		claimLines(workload)), "claims (-want +got)")
 	member := pod("p", "a1", map[string]string{
 		grovev1alpha1.LabelPodCliqueScalingGroup:             "d-0-serve",
 		grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: "1",
@@ -154,9 +151,7 @@ func TestJudge(t *testing.T) {
 			}
 			finding := workload.Judge(pods, nodes)[0]
 			got := verdict{Held: finding.Held(), Domains: finding.Domains, Outside: len(finding.Outside)}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s\nverdict (-want +got):\n%s", finding, diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "%s\nverdict (-want +got)", finding)
 		})
 	}
 }
@@ -185,20 +180,16 @@ func TestJudgeCopiesApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal(fmt.Appendf(nil, `
+			require.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, `
 kind: DynamoGraphDeployment
 metadata: {name: x, namespace: ns}
 spec:
   components: [{name: F}, {name: P}, {name: D}]
   experimental: {componentGroups: [{name: Pair, replicas: 2, components: [{name: P}, {name: D}],
     topologySpread: [{domain: rack, maxPerDomain: %d}]}]}
-`, c.most), deployment); err != nil {
-				t.Fatal(err)
-			}
+`, c.most), deployment))
 			workload, _, err := placement.Read(deployment, topologies)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var pods []corev1.Pod
 			for index, on := range map[string]string{"0": c.first, "1": c.second} {
 				for i, name := range strings.Fields(on) {
@@ -241,9 +232,7 @@ func TestClaimsSelectTheGroupsPods(t *testing.T) {
 		}
 	}
 	want := []string{"replica 0", "replica 0 decode 1", "replica 0 decode 1 d-worker"}
-	if diff := cmp.Diff(want, selecting); diff != "" {
-		t.Errorf("claims on a pod of a scaled gang (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, selecting), "claims on a pod of a scaled gang (-want +got)")
 }
 
 func node(name string, labels map[string]string) corev1.Node {
@@ -258,37 +247,25 @@ func pod(name, on string, labels map[string]string) corev1.Pod {
 func readExample(t *testing.T, name string) placement.Workload {
 	t.Helper()
 	directory, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defaultTopology, err := examples.Objects(filepath.Join(directory, examples.DefaultTopology), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	objects, err := examples.Objects(filepath.Join(directory, name+".yaml"), "default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	topologies, found := placement.Topologies{}, placement.Workload{}
 	for _, object := range append(defaultTopology, objects...) {
 		switch object.GetKind() {
 		case "ClusterTopology":
 			var topology grovev1alpha1.ClusterTopology
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &topology); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &topology))
 			topologies.AddClusterTopology(&topology)
 		case "Topology":
 			var topology kaiv1alpha1.Topology
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &topology); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &topology))
 			topologies.AddTopology(&topology)
 		}
 		workload, is, err := placement.Read(object, topologies)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if is {
 			found = workload
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
@@ -57,9 +58,7 @@ func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
 func buildGrouper(t *testing.T, checkout release.Repository) (printed string, err error) {
 	t.Helper()
 	plan, err := checkout.Plan(t.Context(), "podgrouper", "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(plan.Releases) != 1 {
 		t.Fatalf("releases %v, want that of podgrouper", tagsOf(plan.Releases))
 	}
@@ -100,23 +99,15 @@ func proxyOf(t *testing.T, checkout release.Repository) string {
 	for _, name := range []string{"shared", "podgrouper"} {
 		versions := filepath.Join(proxy, "packtree.dev", name, "@v")
 		goMod, err := os.ReadFile(filepath.Join(checkout.Root, name, "go.mod"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		write(t, versions, map[string]string{"list": "v0.1.0\n", "v0.1.0.info": `{"Version":"v0.1.0"}`,
 			"v0.1.0.mod": string(goMod)})
 		archive, err := os.Create(filepath.Join(versions, "v0.1.0.zip"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := zip.CreateFromVCS(archive, module.Version{Path: "packtree.dev/" + name, Version: "v0.1.0"},
+		require.NoError(t, err)
+		require.NoError(t, zip.CreateFromVCS(archive, module.Version{Path: "packtree.dev/" + name, Version: "v0.1.0"},
 			checkout.Root,
-			"HEAD", name); err != nil {
-			t.Fatal(err)
-		}
-		if err := archive.Close(); err != nil {
-			t.Fatal(err)
-		}
+			"HEAD", name))
+		require.NoError(t, archive.Close())
 	}
 	return proxy
 }

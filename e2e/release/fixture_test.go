@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/release"
 )
 
@@ -87,21 +89,15 @@ func write(t *testing.T, root string, files map[string]string) {
 	for name := range maps.Keys(files) {
 		file := filepath.Join(root, name)
 		if files[name] == "" {
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(file))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		mode := os.FileMode(0o644)
 		if strings.HasPrefix(files[name], "#!") {
 			mode = 0o755
 		}
-		if err := os.WriteFile(file, []byte(files[name]), mode); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(files[name]), mode))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/release"
 )
@@ -62,12 +64,8 @@ func TestACommitReleasesWhatItsChangelogsAskForAndNoTagHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, err := repository(t, test.tags, test.edits...).Plan(t.Context(), "", "", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, tagsOf(plan.Releases)); diff != "" {
-				t.Errorf("releases (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(test.want, tagsOf(plan.Releases)), "releases (-want +got)")
 		})
 	}
 }
@@ -157,9 +155,7 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := repository(t, allTags, test.edit).Plan(t.Context(), "", "", false)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
-			}
+			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }
@@ -168,9 +164,7 @@ func TestTheLastVersionIsTheGreatest(t *testing.T) {
 	_, err := repository(t, []string{"shared/v0.9.0", "shared/v0.10.0", "shared/v0.1.0"},
 		edit{"shared/CHANGELOG/v0.9.1.md": changelog("shared", "v0.9.1"), frozenAt("v0.9.1"): gang}).
 		Plan(t.Context(), "shared", "", false)
-	if err == nil || !strings.Contains(err.Error(), "v0.10.0 is tagged already") {
-		t.Errorf("error %v, want one that knows 0.10 from 0.9", err)
-	}
+	assert.ErrorContains(t, err, "v0.10.0 is tagged already")
 }
 
 func TestAllRefusalsAreReportedAtOnce(t *testing.T) {
@@ -186,12 +180,8 @@ func TestAllRefusalsAreReportedAtOnce(t *testing.T) {
 func TestOneTrainCanBeAskedForAlone(t *testing.T) {
 	fresh := repository(t, nil)
 	plan, err := fresh.Plan(t.Context(), "podgrouper", "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"podgrouper/v0.1.0"}, tagsOf(plan.Releases)); diff != "" {
-		t.Errorf("releases (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff([]string{"podgrouper/v0.1.0"}, tagsOf(plan.Releases)), "releases (-want +got)")
 	if _, err := fresh.Plan(t.Context(), "podgrouper", "", true); err == nil ||
 		!strings.Contains(err.Error(), "requires shared v0.1.0, which is not released") {
 		t.Errorf("alone, without the library that is not tagged yet: error %v", err)
@@ -204,9 +194,7 @@ func TestOneTrainCanBeAskedForAlone(t *testing.T) {
 
 func TestACheckoutThatIsNotACommitIsRefused(t *testing.T) {
 	changed := repository(t, nil)
-	if err := os.WriteFile(filepath.Join(changed.Root, "new"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(changed.Root, "new"), nil, 0o600))
 	if _, err := changed.Plan(t.Context(), "", "", false); err == nil ||
 		!strings.Contains(err.Error(), "the checkout has changes") {
 		t.Errorf("changes: error %v", err)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/release"
 )
@@ -40,9 +42,7 @@ func published(t *testing.T) (checkout release.Repository, remote string) {
 
 func TestAReleasePublishesAndTagsLast(t *testing.T) {
 	checkout, remote := published(t)
-	if err := publishAll(t, checkout); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, publishAll(t, checkout))
 	want := strings.Join([]string{
 		"helm package charts/podgrouper --destination dist/charts",
 		"docker images of later podgrouper v0.1.0 as 0.1.0 to registry.example/team push=1",
@@ -51,9 +51,7 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 		"helm push dist/charts/packtree-0.1.0.tgz oci://registry.example/team/packtree/charts",
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, called(t, checkout)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, called(t, checkout)), "calls (-want +got)")
 	for _, name := range allTags {
 		if tagged := git(t, remote, "rev-parse", name+"^{commit}"); tagged != git(t, checkout.Root,
 			"rev-parse", "HEAD") {
@@ -76,14 +74,10 @@ func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
 		if err == nil {
 			err = os.Symlink(program, filepath.Join(tools, "git"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Setenv("PATH", tools)
 		err = checkout.Publish(t.Context(), "", "main", signed, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "cosign") {
-			t.Errorf("error %v, want one that names cosign", err)
-		}
+		assert.ErrorContains(t, err, "cosign")
 		if tags := git(t, remote, "tag", "--list"); tags != "" {
 			t.Errorf("tags %q of what nobody signed", tags)
 		}
@@ -91,9 +85,7 @@ func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
 	tools := t.TempDir()
 	write(t, tools, map[string]string{"cosign": "#!/bin/sh\necho cosign \"$@\" >>calls\n"})
 	t.Setenv("PATH", tools+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	if err := checkout.Publish(t.Context(), "", "main", signed, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, checkout.Publish(t.Context(), "", "main", signed, io.Discard))
 	want := strings.Join([]string{
 		"helm package charts/podgrouper --destination dist/charts",
 		"docker images of later podgrouper v0.1.0 as 0.1.0 to registry.example/team push=1",
@@ -105,9 +97,7 @@ func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
 		"cosign sign --yes registry.example/team/packtree/charts/packtree:0.1.0",
 		"",
 	}, "\n")
-	if diff := cmp.Diff(want, called(t, checkout)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, called(t, checkout)), "calls (-want +got)")
 }
 
 func TestTheKubectlPluginWaitsInADraftBeforeTheTag(t *testing.T) {
@@ -134,9 +124,7 @@ func TestTheKubectlPluginWaitsInADraftBeforeTheTag(t *testing.T) {
 		"git tag --annotate --force --cleanup=whitespace --file later/CHANGELOG/v0.1.0.md later/v0.1.0 HEAD",
 		"git push origin refs/tags/later/v0.1.0",
 	}, "\n")
-	if diff := cmp.Diff(want, said(component, "https://example.com/files/")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, said(component, "https://example.com/files/")), "(-want +got)")
 	if got := said(component, ""); strings.Contains(got, "plugin") {
 		t.Errorf("there is nowhere to fetch it from: %s", got)
 	}
@@ -149,9 +137,7 @@ func TestTheKubectlPluginWaitsInADraftBeforeTheTag(t *testing.T) {
 func TestWhoHasAPluginSaysWhatKrewIsToSayOfIt(t *testing.T) {
 	checkout := repository(t, nil, edit{"podgrouper/krew.yaml": "kind: Plugin\n"})
 	trains, err := release.Trains(checkout.Root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, train := range trains {
 		want := map[string]string{"podgrouper": "podgrouper/krew.yaml"}[train.Name]
 		if train.Plugin != want {
@@ -163,19 +149,14 @@ func TestWhoHasAPluginSaysWhatKrewIsToSayOfIt(t *testing.T) {
 func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 	checkout, remote := published(t)
 	write(t, checkout.Root, map[string]string{"broken": "yes\n"})
-	if err := publishAll(t, checkout); err == nil ||
-		!strings.Contains(err.Error(), "podgrouper/v0.1.0: build and push the images") {
-		t.Errorf("error %v, want one that says what was being done", err)
-	}
+	require.ErrorContains(t, publishAll(t, checkout), "podgrouper/v0.1.0: build and push the images")
 	if tags := git(t, remote, "tag", "--list"); tags != "shared/v0.1.0" {
 		t.Errorf("tags %q, want that of the library alone, since the component's image is not there", tags)
 	}
 	// As if the tag had been made and its push had failed.
 	git(t, checkout.Root, "tag", "podgrouper/v0.1.0")
 	write(t, checkout.Root, map[string]string{"broken": ""})
-	if err := publishAll(t, checkout); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, publishAll(t, checkout))
 	if tags := git(t, remote, "tag", "--list"); tags != "packtree/v0.1.0\npodgrouper/v0.1.0\nshared/v0.1.0" {
 		t.Errorf("tags %q, want all", tags)
 	}
@@ -184,9 +165,7 @@ func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 func TestADryRunPackagesAndPublishesNothing(t *testing.T) {
 	checkout, remote := published(t)
 	var output bytes.Buffer
-	if err := checkout.DryRun(t.Context(), "", release.Destination{Remote: "origin"}, &output); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, checkout.DryRun(t.Context(), "", release.Destination{Remote: "origin"}, &output))
 	for _, want := range []string{
 		"podgrouper/v0.1.0: would push the chart: bin/tools/helm push dist/charts/podgrouper-0.1.0.tgz " +
 			"oci://$REGISTRY/packtree/charts\n",
@@ -210,13 +189,9 @@ func TestOnlyWhatHasBeenMergedIsReleased(t *testing.T) {
 	published := func(branch string) error {
 		return checkout.Publish(t.Context(), "shared", branch, elsewhere, io.Discard)
 	}
-	if err := published("trunk"); err == nil || !strings.Contains(err.Error(), "origin has no branch trunk") {
-		t.Errorf("a branch that is not there: error %v", err)
-	}
+	require.ErrorContains(t, published("trunk"), "origin has no branch trunk")
 	commit(t, checkout.Root)
-	if err := published("main"); err == nil || !strings.Contains(err.Error(), "HEAD is not on main of origin") {
-		t.Errorf("a commit of one's own: error %v", err)
-	}
+	require.ErrorContains(t, published("main"), "HEAD is not on main of origin")
 	if tags := git(t, remote, "tag", "--list"); tags != "" {
 		t.Errorf("tags %q of what has not been merged", tags)
 	}
@@ -233,9 +208,7 @@ func TestOnlyWhatHasBeenMergedIsReleased(t *testing.T) {
 func TestWhatIsPublishedGoesSomewhere(t *testing.T) {
 	checkout, remote := published(t)
 	err := checkout.Publish(t.Context(), "", "main", release.Destination{Remote: "origin"}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "set REGISTRY") {
-		t.Errorf("without a registry: error %v", err)
-	}
+	assert.ErrorContains(t, err, "set REGISTRY")
 	if tags := git(t, remote, "tag", "--list"); tags != "" {
 		t.Errorf("tags %q of what went nowhere", tags)
 	}
@@ -243,9 +216,7 @@ func TestWhatIsPublishedGoesSomewhere(t *testing.T) {
 
 func TestNothingIsReleasedTwice(t *testing.T) {
 	checkout, _ := published(t)
-	if err := publishAll(t, checkout); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, publishAll(t, checkout))
 	before := called(t, checkout)
 	var output bytes.Buffer
 	if err := checkout.Publish(t.Context(), "", "main", elsewhere, &output); err != nil ||
@@ -270,8 +241,6 @@ func publishAll(t *testing.T, checkout release.Repository) error {
 func called(t *testing.T, checkout release.Repository) string {
 	t.Helper()
 	calls, err := os.ReadFile(filepath.Join(checkout.Root, "calls"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(calls)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -51,9 +52,7 @@ func clusterRules(t *testing.T, chart string) (rules []rbacv1.PolicyRule) {
 		"--show-only", "templates/rbac.yaml")
 	helm.Stderr = os.Stderr
 	made, err := helm.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(made), 4096); ; {
 		var role rbacv1.ClusterRole
 		switch err := decoder.Decode(&role); {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,9 +37,7 @@ const (
 func read(t *testing.T, log string) []rights.Call {
 	t.Helper()
 	calls, err := rights.ReadCalls(strings.NewReader(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return calls
 }
 
@@ -53,9 +53,7 @@ func TestTheLogSaysWhoDidWhat(t *testing.T) {
 	}
 	want := []string{"ns/one: list pods (200)", "ns/two: create pods/binding team/one (201)",
 		"ns/one: get pods team/one (403)"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "-want +got")
 }
 
 func TestALogThatIsNoneIsRefused(t *testing.T) {
@@ -137,9 +135,7 @@ func TestWhatACallNeeds(t *testing.T) {
 			for _, need := range read(t, test.line)[0].Needs() {
 				got = append(got, need.String())
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "-want +got")
 		})
 	}
 }
@@ -209,9 +205,7 @@ func TestWhatIsNeeded(t *testing.T) {
 				got = append(got, holding.String())
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(test.needless, got); diff != "" {
-				t.Errorf("needless (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.needless, got), "needless (-want +got)")
 			if len(verdict.Uncovered) != test.uncovered {
 				t.Errorf("uncovered: %v", verdict.Uncovered)
 			}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/e2e/valuetables"
 )
@@ -38,9 +40,7 @@ const schema = `{"properties": {
 
 func TestRows(t *testing.T) {
 	got, err := valuetables.Rows([]byte(values), []byte(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []valuetables.Row{
 		{Name: "replicas", Type: "integer", Default: "1", Meaning: "How many there are."},
 		{Name: "image.repository", Type: "string", Default: `"a/b"`, Meaning: "Where it | comes from."},
@@ -50,9 +50,7 @@ func TestRows(t *testing.T) {
 		{Name: "startup.list", Type: "array or null", Default: `[1,{"x":"y"}]`, Meaning: "A list."},
 		{Name: "empty", Type: "any", Default: "{}", Meaning: "Nothing."},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "rows (-want +got)")
 }
 
 func TestWhatNobodyExplainsIsAnError(t *testing.T) {
@@ -60,9 +58,7 @@ func TestWhatNobodyExplainsIsAnError(t *testing.T) {
 		[]byte(`{"properties": {"a": {"type": "integer"}, "b": {"properties": {"c": {"description": "C."}}}}}`))
 	for _, says := range []string{"values.yaml:1: a has no description",
 		"values.yaml:4: b.d is not in values.schema.json"} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("want an error that says %q, got: %v", says, err)
-		}
+		assert.ErrorContains(t, err, says)
 	}
 }
 
@@ -73,25 +69,17 @@ func TestTable(t *testing.T) {
 	want :=
 		"| value | type | default | meaning |\n|---|---|---|---|\n| `a` |  |  | Of &lt;a&gt;. |\n| `a.b` | `x`, " +
 			"`y` | `\"x\\|y\"` | One \\| two. |\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "table (-want +got)")
 }
 
 func TestATableReplacesTheOneBefore(t *testing.T) {
 	const begin = "<!-- values: made by make generate out of values.yaml and values.schema.json -->"
 	const end = "<!-- end of values -->"
 	first, err := valuetables.Replaced("# A\n\n"+begin+"\n"+end+"\n\n## B\n", "one\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	second, err := valuetables.Replaced(first, "two\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("# A\n\n"+begin+"\n\ntwo\n\n"+end+"\n\n## B\n", second); diff != "" {
-		t.Errorf("README (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff("# A\n\n"+begin+"\n\ntwo\n\n"+end+"\n\n## B\n", second), "README (-want +got)")
 	if _, err := valuetables.Replaced("# A\n", "one\n"); err == nil || !strings.Contains(err.Error(), end) {
 		t.Errorf("a README without a place for the table: %v", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestOnlyVersionsAreFrozen(t *testing.T) {
@@ -32,9 +34,7 @@ func TestAReleaseThatIsOutStaysAsItWas(t *testing.T) {
 	}
 	for release, stays := range map[string]bool{"v0.1.0": true, "v0.2.0": false} {
 		folder := filepath.Join(root, release)
-		if err := os.MkdirAll(filepath.Join(folder, "crds"), 0o750); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "crds"), 0o750))
 		err := makeRoom(t.Context(), folder, release)
 		if stays && (err == nil || !strings.Contains(err.Error(), "shared/v0.1.0 is released")) ||
 			!stays && err != nil {

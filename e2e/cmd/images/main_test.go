@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 const reference = "team/program:v1.2.3"
@@ -24,13 +25,9 @@ func write(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
 	file := filepath.Join(directory, "program")
-	if err := os.WriteFile(file, []byte("what it does"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run([]string{"-o", directory, "-user", "65532:65532", "-links", "bin/sleep",
-		reference + "=" + file}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("what it does"), 0o600))
+	require.NoError(t, run([]string{"-o", directory, "-user", "65532:65532", "-links", "bin/sleep",
+		reference + "=" + file}))
 	return file + ".tar"
 }
 
@@ -47,9 +44,7 @@ func entries(t *testing.T, image v1.Image) []entry {
 		t.Fatalf("the image has %d layers, %v; want one", len(layers), err)
 	}
 	content, err := layers[0].Uncompressed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer content.Close()
 	var found []entry
 	for reader := tar.NewReader(content); ; {
@@ -57,22 +52,16 @@ func entries(t *testing.T, image v1.Image) []entry {
 		if errors.Is(err, io.EOF) {
 			return found
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		found = append(found, entry{Name: header.Name, Content: string(text), Link: header.Linkname, Mode: header.Mode})
 	}
 }
 
 func TestAnImageHoldsTheProgramAlone(t *testing.T) {
 	tag, err := name.NewTag(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	image, err := tarball.ImageFromPath(write(t), &tag)
 	if err != nil {
 		t.Fatalf("the archive has no image %s: %v", reference, err)
@@ -81,17 +70,11 @@ func TestAnImageHoldsTheProgramAlone(t *testing.T) {
 		{Name: "program", Content: "what it does", Mode: 0o755},
 		{Name: "bin/sleep", Link: "/program", Mode: 0o777},
 	}
-	if diff := cmp.Diff(want, entries(t, image)); diff != "" {
-		t.Errorf("files of the image (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, entries(t, image)), "files of the image (-want +got)")
 	file, err := image.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := v1.Config{Entrypoint: []string{"/program"}, Env: []string{"PATH=/"}, User: "65532:65532"}
-	if diff := cmp.Diff(config, file.Config); diff != "" {
-		t.Errorf("configuration of the image (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(config, file.Config), "configuration of the image (-want +got)")
 	if file.OS != "linux" || file.Architecture != runtime.GOARCH {
 		t.Errorf("the image is for %s/%s, want linux/%s", file.OS, file.Architecture, runtime.GOARCH)
 	}
@@ -101,9 +84,7 @@ func TestTheSameProgramGivesTheSameBytes(t *testing.T) {
 	var archive [2][]byte
 	for i := range archive {
 		content, err := os.ReadFile(write(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		archive[i] = content
 	}
 	if !bytes.Equal(archive[0], archive[1]) {
@@ -121,9 +102,7 @@ func TestWhatCannotBeAnImageIsSaid(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			err := run([]string{"-o", t.TempDir(), test.argument})
-			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("the error is %v; want it to say %q", err, test.says)
-			}
+			assert.ErrorContains(t, err, test.says)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 )
 
 // Each chart has its own copy of common templates, because each is released alone. The copies differ only by the
@@ -27,9 +28,7 @@ func TestCopiesOfTemplatesAreAlike(t *testing.T) {
 				return strings.ReplaceAll(string(read(t, chart, "templates/"+file)), chart, "CHART")
 			}
 			for _, chart := range of[1:] {
-				if diff := cmp.Diff(plain(of[0]), plain(chart)); diff != "" {
-					t.Errorf("templates/%s (-%s +%s):\n%s", file, of[0], chart, diff)
-				}
+				assert.Empty(t, cmp.Diff(plain(of[0]), plain(chart)), "templates/%s (-%s +%s)", file, of[0], chart)
 			}
 		})
 	}

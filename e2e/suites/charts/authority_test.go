@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/util/cert"
@@ -15,9 +16,7 @@ import (
 func (i installation) authorize(t *testing.T) (authority []byte) {
 	t.Helper()
 	authority, _, err := cert.GenerateSelfSignedCertKey("authority", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if count := i.eachClientConfig(t,
 		func(config *admissionregistrationv1.WebhookClientConfig) { config.CABundle = authority }); count < 8 {
 		t.Fatalf("only %d webhooks", count)
@@ -45,17 +44,13 @@ func (i installation) eachClientConfig(t *testing.T, visit func(*admissionregist
 	// The API server writes the status of definitions at the same time, which does not affect a patch.
 	write := func(before, after client.Object, visited int) {
 		count += visited
-		if err := i.client.Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.client.Patch(t.Context(), after, client.MergeFrom(before)))
 	}
 	var mutating admissionregistrationv1.MutatingWebhookConfigurationList
 	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
 	var definitions apiextensionsv1.CustomResourceDefinitionList
 	for _, list := range []client.ObjectList{&mutating, &validating, &definitions} {
-		if err := i.client.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.client.List(t.Context(), list))
 	}
 	for at := range mutating.Items {
 		configuration := &mutating.Items[at]

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -31,9 +33,8 @@ func TestTwoOfEachStandApart(t *testing.T) {
 			for _, budget := range typed[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget") {
 				budgets[budget.Name] = budget
 			}
-			if diff := cmp.Diff(want.deployments, slices.Sorted(maps.Keys(budgets))); diff != "" {
-				t.Errorf("PodDisruptionBudgets (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want.deployments, slices.Sorted(maps.Keys(budgets))),
+				"PodDisruptionBudgets (-want +got)")
 			for _, deployment := range typed[appsv1.Deployment](t, objects, "Deployment") {
 				checkTwo(t, deployment, budgets[deployment.Name])
 				if !electsLeader(t, objects, deployment) {
@@ -63,9 +64,8 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	if unavailable := budget.Spec.MaxUnavailable; unavailable == nil || unavailable.IntValue() != 1 {
 		t.Errorf("%s: pods that may be unavailable: %v", deployment.Name, unavailable)
 	}
-	if diff := cmp.Diff(deployment.Spec.Selector, budget.Spec.Selector); diff != "" {
-		t.Errorf("%s: the budget's pods are not the Deployment's (-deployment +budget):\n%s", deployment.Name, diff)
-	}
+	assert.Empty(t, cmp.Diff(deployment.Spec.Selector, budget.Spec.Selector),
+		"%s: the budget's pods are not the Deployment's (-deployment +budget)", deployment.Name)
 	pod := deployment.Spec.Template.Spec
 	if pod.PriorityClassName != "system-cluster-critical" {
 		t.Errorf("%s: priority class %q", deployment.Name, pod.PriorityClassName)
@@ -78,9 +78,7 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	}
 	want := []corev1.TopologySpreadConstraint{spread(corev1.LabelHostname, corev1.DoNotSchedule),
 		spread(corev1.LabelTopologyZone, corev1.ScheduleAnyway)}
-	if diff := cmp.Diff(want, pod.TopologySpreadConstraints); diff != "" {
-		t.Errorf("%s: spread (-want +got):\n%s", deployment.Name, diff)
-	}
+	assert.Empty(t, cmp.Diff(want, pod.TopologySpreadConstraints), "%s: spread (-want +got)", deployment.Name)
 }
 
 // electsLeader reads each program's setting: a flag, or a field of its configuration file.
@@ -100,29 +98,21 @@ func electsLeader(t *testing.T, objects []*unstructured.Unstructured, deployment
 			LeaderElect bool `json:"leaderElect"`
 		} `json:"leaderElection"`
 	}
-	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &config))
 	return config.LeaderElection.Enabled || config.LeaderElection.LeaderElect
 }
 
 // The umbrella has a file of its own, since helm does not read those of subcharts.
 func TestTheUmbrellasValuesAreThoseOfTheCharts(t *testing.T) {
 	var umbrella map[string]any
-	if err := yaml.Unmarshal(read(t, "packtree", "values-ha.yaml"), &umbrella); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(read(t, "packtree", "values-ha.yaml"), &umbrella))
 	each := map[string]any{}
 	for _, chart := range charts["packtree"].deployments {
 		var values any
-		if err := yaml.Unmarshal(read(t, chart, "values-ha.yaml"), &values); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal(read(t, chart, "values-ha.yaml"), &values))
 		each[chart] = values
 	}
-	if diff := cmp.Diff(each, umbrella); diff != "" {
-		t.Errorf("values-ha.yaml (-charts +umbrella):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(each, umbrella), "values-ha.yaml (-charts +umbrella)")
 }
 
 func TestOneOfEachNeedsNoBudget(t *testing.T) {

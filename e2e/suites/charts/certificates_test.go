@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,9 +55,8 @@ func TestCertificates(t *testing.T) {
 		} {
 			t.Run(chart+"/"+name, func(t *testing.T) {
 				objects := rendered(t, chart, test.set...)
-				if diff := cmp.Diff(test.want, providerIn(t, objects, chart)); diff != "" {
-					t.Errorf("who keeps the certificate (-want +got):\n%s", diff)
-				}
+				assert.Empty(t, cmp.Diff(test.want, providerIn(t, objects, chart)),
+					"who keeps the certificate (-want +got)")
 				// A volume of the Pod's own would keep nodes from being drained.
 				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects,
 					"Deployment")[0].Spec.Template.Spec.Volumes,

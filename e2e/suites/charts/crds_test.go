@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -45,9 +47,7 @@ func TestCRDsAreKeptUnlessConfiguredOtherwise(t *testing.T) {
 			if len(all) == 0 {
 				t.Fatal("no CRDs")
 			}
-			if diff := cmp.Diff(all, kept(objects)); diff != "" {
-				t.Errorf("kept (-all +kept):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(all, kept(objects)), "kept (-all +kept)")
 			if names := kept(rendered(t, chart, set, "crds.keep=false")); len(names) > 0 {
 				t.Errorf("kept although configured otherwise: %v", names)
 			}
@@ -84,24 +84,16 @@ var releaseTopology = []string{"patch", "clustertopologies/grove-topology", "--t
 func (i installation) holdTopology(t *testing.T) {
 	t.Helper()
 	written, err := os.ReadFile(filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var topology unstructured.Unstructured
-	if err := yaml.Unmarshal(written, &topology.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(written, &topology.Object))
 	topology.SetFinalizers([]string{grovev1alpha1.FinalizerClusterTopology})
 	cluster, err := server()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	config := rest.CopyConfig(cluster.Config)
 	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":grove-operator"
 	program, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		err := program.Create(t.Context(), topology.DeepCopy())
 		if err == nil {
@@ -119,9 +111,7 @@ func (i installation) untilLeft(t *testing.T, names ...string) {
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		var found apiextensionsv1.CustomResourceDefinitionList
 		// The test's own context has ended during cleanup.
-		if err := i.client.List(context.WithoutCancel(t.Context()), &found); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.client.List(context.WithoutCancel(t.Context()), &found))
 		var left []string
 		for _, definition := range found.Items {
 			left = append(left, definition.Name)

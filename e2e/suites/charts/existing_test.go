@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,9 +49,7 @@ func TestInstallBesideOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := rendered(t, "packtree", test.set)
-			if diff := cmp.Diff(test.deployments, namesOf(objects, "Deployment")); diff != "" {
-				t.Errorf("Deployments (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.deployments, namesOf(objects, "Deployment")), "Deployments (-want +got)")
 			for _, kind := range namesOf(objects, "CustomResourceDefinition") {
 				if slices.Contains(test.there, kind) {
 					t.Errorf("the chart brings CRD %s, which is there", kind)
@@ -111,17 +111,13 @@ func TestTheKindOfWorkersIsLeftToWhoBroughtIt(t *testing.T) {
 func (i installation) bring(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	all, err := definitions.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	brought := map[string]string{}
 	for _, definition := range all {
 		if !slices.Contains(names, definition.Name) {
 			continue
 		}
-		if err := i.client.Create(t.Context(), definition); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.client.Create(t.Context(), definition))
 		brought[definition.Name] = string(definition.UID)
 	}
 	if len(brought) != len(names) {
@@ -134,9 +130,7 @@ func (i installation) bring(t *testing.T, names []string) map[string]string {
 func (i installation) versions(t *testing.T) map[string]string {
 	t.Helper()
 	var found apiextensionsv1.CustomResourceDefinitionList
-	if err := i.client.List(t.Context(), &found); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.client.List(t.Context(), &found))
 	versions := map[string]string{}
 	for _, definition := range found.Items {
 		versions[definition.Name] = strings.Join(append(writers(&definition), string(definition.UID)), " ")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -44,9 +45,8 @@ func TestTheAuthorizerIsCalledOnlyWhereItIsEnabled(t *testing.T) {
 	}
 	selector, _, _ := unstructured.NestedStringMap(entry, "objectSelector", "matchLabels")
 	want := []any{"Ignore", map[string]string{"app.kubernetes.io/managed-by": "grove-operator"}}
-	if diff := cmp.Diff(want, []any{entry["failurePolicy"], selector}); diff != "" {
-		t.Errorf("failurePolicy and objectSelector (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, []any{entry["failurePolicy"], selector}),
+		"failurePolicy and objectSelector (-want +got)")
 }
 
 // nodeVerbs are the verbs that a ClusterRole allows on nodes.
@@ -64,10 +64,8 @@ func nodeVerbs(role *unstructured.Unstructured) []any {
 }
 
 func TestNodesAreReadOnlyWhereTopologyAwarenessIsOn(t *testing.T) {
-	if diff := cmp.Diff([]any{"list", "watch"},
-		nodeVerbs(ofKind(t, withoutKinds(t, "grove-operator"), "ClusterRole"))); diff != "" {
-		t.Errorf("verbs on nodes (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]any{"list", "watch"},
+		nodeVerbs(ofKind(t, withoutKinds(t, "grove-operator"), "ClusterRole"))), "verbs on nodes (-want +got)")
 	off := withoutKinds(t, "grove-operator", "config.topologyAwareScheduling.enabled=false")
 	if verbs := nodeVerbs(ofKind(t, off, "ClusterRole")); verbs != nil {
 		t.Errorf("verbs on nodes with topology awareness off: %v", verbs)

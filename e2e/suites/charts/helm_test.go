@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/examples"
 )
 
@@ -55,9 +57,7 @@ const patience = 2 * time.Minute
 func repository(t *testing.T) string {
 	t.Helper()
 	directory, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return filepath.Join(directory, "..", "..")
 }
 

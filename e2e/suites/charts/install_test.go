@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -74,23 +76,15 @@ func install(t *testing.T, chart string) installation {
 func emptyCluster(t *testing.T) installation {
 	t.Helper()
 	cluster, err := server()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, cluster.Environment.KubeConfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kubeconfig, cluster.Environment.KubeConfig, 0o600))
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, add(scheme))
 	}
 	reader, err := client.New(cluster.Config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	empty := installation{client: reader, kubeconfig: kubeconfig}
 	empty.untilLeft(t)
 	t.Cleanup(func() { empty.clear(t) })
@@ -139,9 +133,7 @@ func (i installation) clear(t *testing.T) {
 	_, _ = kubectl(t, i.kubeconfig, releaseTopology...)
 	// The context of the test has ended.
 	ctx := context.WithoutCancel(t.Context())
-	if err := i.client.DeleteAllOf(ctx, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.client.DeleteAllOf(ctx, &apiextensionsv1.CustomResourceDefinition{}))
 	i.untilLeft(t)
 }
 
@@ -149,9 +141,7 @@ func (i installation) clear(t *testing.T) {
 func (i installation) deployments(t *testing.T, want []string) {
 	t.Helper()
 	var found appsv1.DeploymentList
-	if err := i.client.List(t.Context(), &found, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.client.List(t.Context(), &found, client.InNamespace(namespace)))
 	var names []string
 	for _, deployment := range found.Items {
 		names = append(names, deployment.Name)
@@ -165,25 +155,19 @@ func (i installation) deployments(t *testing.T, want []string) {
 			t.Errorf("service account of %s: %v", deployment.Name, err)
 		}
 	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("Deployments (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, names), "Deployments (-want +got)")
 }
 
 func (i installation) definitions(t *testing.T, want []string) {
 	t.Helper()
 	var found apiextensionsv1.CustomResourceDefinitionList
-	if err := i.client.List(t.Context(), &found); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.client.List(t.Context(), &found))
 	var names []string
 	for _, definition := range found.Items {
 		names = append(names, definition.Name)
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("CRDs (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, names), "CRDs (-want +got)")
 }
 
 // followsNotes runs each command in the notes.
@@ -223,9 +207,7 @@ func (i installation) upgrade(t *testing.T) {
 	i.isAuthorized(t, authority)
 	for _, key := range filled {
 		var secret corev1.Secret
-		if err := i.client.Get(t.Context(), key, &secret); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.client.Get(t.Context(), key, &secret))
 		if string(secret.Data["tls.crt"]) != "certificate" {
 			t.Errorf("the upgrade emptied Secret %s", key)
 		}
@@ -236,18 +218,14 @@ func (i installation) upgrade(t *testing.T) {
 func (i installation) fillSecrets(ctx context.Context, t *testing.T) []client.ObjectKey {
 	t.Helper()
 	var secrets corev1.SecretList
-	if err := i.client.List(ctx, &secrets, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, i.client.List(ctx, &secrets, client.InNamespace(namespace)))
 	var filled []client.ObjectKey
 	for _, secret := range secrets.Items {
 		if secret.Type == "helm.sh/release.v1" {
 			continue
 		}
 		secret.Data = map[string][]byte{"tls.crt": []byte("certificate")}
-		if err := i.client.Update(ctx, &secret); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, i.client.Update(ctx, &secret))
 		filled = append(filled, client.ObjectKeyFromObject(&secret))
 	}
 	return filled

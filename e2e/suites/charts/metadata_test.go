@@ -7,24 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 )
 
 // TestChartsSayWhatTheyAre reads the fields that catalogues of charts show.
 func TestChartsSayWhatTheyAre(t *testing.T) {
 	picture, err := os.ReadFile(filepath.Join(repository(t), "docs", "images", "icon.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for chart := range charts {
 		var metadata struct {
 			Name, Description, KubeVersion, Home, Icon string
 			Keywords                                   []string
 			Annotations                                map[string]string
 		}
-		if err := yaml.Unmarshal(read(t, chart, "Chart.yaml"), &metadata); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, yaml.Unmarshal(read(t, chart, "Chart.yaml"), &metadata))
 		if metadata.Name != chart || metadata.Description == "" || metadata.Home == "" || len(metadata.Keywords) == 0 ||
 			metadata.Annotations["artifacthub.io/license"] != "Apache-2.0" {
 			t.Errorf("%s says too little: %+v", chart, metadata)

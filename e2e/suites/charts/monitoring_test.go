@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -36,9 +37,7 @@ func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
 	const on = "monitoring.dashboard.enabled=true,monitoring.alerts.enabled=true," +
 		"monitoring.dashboard.labels.shown=yes,monitoring.alerts.labels.release=prometheus"
 	asked := withoutKinds(t, "packtree", forEach("packtree", on, monitored))
-	if diff := cmp.Diff(monitored, namesOf(asked, "PrometheusRule")); diff != "" {
-		t.Errorf("alerts (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(monitored, namesOf(asked, "PrometheusRule")), "alerts (-want +got)")
 	const runbooks = "https://wiki.example.com/runbooks"
 	linked := withoutKinds(t, "packtree", forEach("packtree",
 		on+",monitoring.alerts.runbooks="+runbooks+"/", monitored))
@@ -60,13 +59,9 @@ func checkDashboard(t *testing.T, chart string, dashboard *unstructured.Unstruct
 		t.Errorf("labels of the dashboard are %v", labels)
 	}
 	data, _, _ := unstructured.NestedStringMap(dashboard.Object, "data")
-	if diff := cmp.Diff([]string{chart + ".json"}, slices.Collect(maps.Keys(data))); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart, "files/dashboard.json"))),
-		strings.TrimSpace(data[chart+".json"])); diff != "" {
-		t.Errorf("the dashboard is changed by the template (-file +rendered):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{chart + ".json"}, slices.Collect(maps.Keys(data))), "files (-want +got)")
+	assert.Empty(t, cmp.Diff(strings.TrimSpace(string(read(t, chart, "files/dashboard.json"))),
+		strings.TrimSpace(data[chart+".json"])), "the dashboard is changed by the template (-file +rendered)")
 }
 
 // checkAlerts checks that each alert links to its page below the address runbooks, and to no page without an address.

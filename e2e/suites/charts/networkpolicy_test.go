@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -25,9 +26,8 @@ func TestEveryPortThatIsServedIsReached(t *testing.T) {
 		t.Run(chart, func(t *testing.T) {
 			objects := withoutKinds(t, chart, "networkPolicy.enabled=true")
 			policy, deployment := policyIn(t, objects), typed[appsv1.Deployment](t, objects, "Deployment")[0]
-			if diff := cmp.Diff(deployment.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels); diff != "" {
-				t.Errorf("the policy is for other pods (-deployment +policy):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(deployment.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels),
+				"the policy is for other pods (-deployment +policy)")
 			if len(policy.Spec.PolicyTypes) != 2 {
 				t.Errorf("the policy is about %v", policy.Spec.PolicyTypes)
 			}
@@ -35,10 +35,8 @@ func TestEveryPortThatIsServedIsReached(t *testing.T) {
 			for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
 				served[port.Name] = true
 			}
-			if diff := cmp.Diff(slices.Sorted(maps.Keys(served)),
-				slices.Sorted(maps.Keys(peersByPort(policy.Spec.Ingress)))); diff != "" {
-				t.Errorf("ports (-container +policy):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(slices.Sorted(maps.Keys(served)),
+				slices.Sorted(maps.Keys(peersByPort(policy.Spec.Ingress)))), "ports (-container +policy)")
 			for _, service := range typed[corev1.Service](t, objects, "Service") {
 				for _, port := range service.Spec.Ports {
 					if !served[port.TargetPort.String()] {
@@ -109,15 +107,11 @@ func TestPodsCallTheAPIServerAlone(t *testing.T) {
 			anywhere := []string{}
 			want := map[string][]string{"TCP 443": anywhere, "TCP 6443": anywhere, "TCP 53": anywhere,
 				"UDP 53": anywhere}
-			if diff := cmp.Diff(want, called()); diff != "" {
-				t.Errorf("by default (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, called()), "by default (-want +got)")
 			want = map[string][]string{"TCP 8443": {"10.0.0.1/32"}}
 			got := called("networkPolicy.apiServer.cidrs={10.0.0.1/32}", "networkPolicy.apiServer.ports={8443}",
 				"networkPolicy.dns=false")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("when configured where the API server is (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, got), "when configured where the API server is (-want +got)")
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,9 +78,7 @@ func TestInstallWithEverything(t *testing.T) {
 		found := &metav1.PartialObjectMetadataList{
 			TypeMeta: metav1.TypeMeta{APIVersion: parts[0] + "/" + parts[1], Kind: parts[2] + "List"},
 		}
-		if err := cluster.client.List(t.Context(), found, client.InNamespace(namespace)); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, cluster.client.List(t.Context(), found, client.InNamespace(namespace)))
 		if len(found.Items) != want {
 			t.Errorf("%d of %s, want %d", len(found.Items), kind, want)
 		}
@@ -107,16 +106,10 @@ func downloaded(t *testing.T, module, sum string) string {
 func (i installation) define(t *testing.T, file string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(content, &definition); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.client.Create(t.Context(), &definition); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(content, &definition))
+	require.NoError(t, i.client.Create(t.Context(), &definition))
 	version := definition.Spec.Versions[0].Name
 	list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{
 		APIVersion: definition.Spec.Group + "/" + version, Kind: definition.Spec.Names.ListKind,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -100,9 +101,7 @@ func TestKAIsKindsComeOnRequest(t *testing.T) {
 			got := namesOf(rendered(t, chart, "crds.kai=true"), "CustomResourceDefinition")
 			want := slices.Concat(charts[chart].definitions, charts["kai-topology-plugin"].definitions)
 			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("CRDs (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, got), "CRDs (-want +got)")
 		})
 	}
 }
@@ -110,9 +109,7 @@ func TestKAIsKindsComeOnRequest(t *testing.T) {
 func TestAComponentCanBeLeftOut(t *testing.T) {
 	got := namesOf(withoutKinds(t, "packtree", "components.kai-topology-plugin=false"), "Deployment")
 	want := []string{"dynamo-operator", "grove-operator", "podgrouper"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Deployments (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "Deployments (-want +got)")
 }
 
 // A program outside of the cluster is only reached if every single webhook and conversion has the URL.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/examples"
@@ -50,13 +52,9 @@ func TestEveryValueOfTheSchemaIsDocumented(t *testing.T) {
 	for chart := range charts {
 		t.Run(chart, func(t *testing.T) {
 			var checked schema
-			if err := json.Unmarshal(read(t, chart, "values.schema.json"), &checked); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(read(t, chart, "values.schema.json"), &checked))
 			var values map[string]any
-			if err := yaml.Unmarshal(read(t, chart, "values.yaml"), &values); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.Unmarshal(read(t, chart, "values.yaml"), &values))
 			for _, name := range checked.names("") {
 				if !slices.Contains(elsewhere, name) && !holds(values, strings.Split(name, ".")) {
 					t.Errorf("%s: value %s is in values.schema.json and not in values.yaml", chart, name)
@@ -107,21 +105,15 @@ func TestWrongValuesAreNamed(t *testing.T) {
 // The charts contain copies because helm packages only files in their folders.
 func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repository(t), "charts", "*", "files", "crds*", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(files) == 0 {
 		t.Fatal("no chart carries a CRD")
 	}
 	for _, file := range files {
 		copied, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		generated, err := crds.Files.ReadFile(filepath.Base(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(string(generated), string(copied)); diff != "" {
 			t.Errorf("%s is not what was generated; run `make generate` (-generated +chart):\n%s", file, diff)
 		}
@@ -138,24 +130,16 @@ func TestExampleTopologyIsTheChartsDefault(t *testing.T) {
 			} `json:"topologyAwareScheduling"`
 		} `json:"config"`
 	}
-	if err := yaml.Unmarshal(read(t, "grove-operator", "values.yaml"), &values); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(read(t, "grove-operator", "values.yaml"), &values))
 	objects, err := examples.Objects(filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	spec, _ := objects[0].Object["spec"].(map[string]any)
-	if diff := cmp.Diff(values.Config.TopologyAwareScheduling.Levels, spec["levels"]); diff != "" {
-		t.Errorf("levels (-chart +example):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(values.Config.TopologyAwareScheduling.Levels, spec["levels"]), "levels (-chart +example)")
 }
 
 func read(t *testing.T, chart, file string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(chartPath(t, chart), file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return content
 }

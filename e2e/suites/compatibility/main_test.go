@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/compatibility"
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/live"
@@ -64,9 +67,7 @@ func (i *installation) report(ctx context.Context) string {
 func repository(t *testing.T) string {
 	t.Helper()
 	root, err := devcluster.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return root
 }
 
@@ -85,9 +86,7 @@ func bringUp(t *testing.T, nodes string, definitions map[string][]byte) *install
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := i.TakeDown(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, i.TakeDown(context.WithoutCancel(t.Context())))
 	})
 	return i
 }
@@ -99,16 +98,12 @@ func newClone(t *testing.T) clone {
 	t.Helper()
 	root, own := repository(t), t.TempDir()
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
 		if entry.Name() == "charts" {
 			continue
 		}
-		if err := os.Symlink(filepath.Join(root, entry.Name()), filepath.Join(own, entry.Name())); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(filepath.Join(root, entry.Name()), filepath.Join(own, entry.Name())))
 	}
 	return clone(own)
 }
@@ -117,10 +112,6 @@ func newClone(t *testing.T) clone {
 func (c clone) define(t *testing.T, definitions map[string][]byte) {
 	t.Helper()
 	charts := filepath.Join(string(c), "charts")
-	if err := os.RemoveAll(charts); err != nil {
-		t.Fatal(err)
-	}
-	if err := compatibility.CopyCharts(filepath.Join(repository(t), "charts"), charts, definitions); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(charts))
+	require.NoError(t, compatibility.CopyCharts(filepath.Join(repository(t), "charts"), charts, definitions))
 }

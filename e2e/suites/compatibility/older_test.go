@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -61,9 +62,7 @@ func (i *installation) missesAField(ctx context.Context, t *testing.T, definitio
 func lacking(t *testing.T, definition []byte, path ...string) []byte {
 	t.Helper()
 	var read map[string]any
-	if err := yaml.Unmarshal(definition, &read); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(definition, &read))
 	for _, version := range read["spec"].(map[string]any)["versions"].([]any) {
 		at := version.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 		for _, name := range path[:len(path)-1] {
@@ -76,17 +75,13 @@ func lacking(t *testing.T, definition []byte, path ...string) []byte {
 		delete(fields, path[len(path)-1])
 	}
 	written, err := yaml.Marshal(read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return written
 }
 
 func store(t *testing.T, manifest string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(manifest), 0o600))
 	return file
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +30,7 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 	for _, release := range releases {
 		t.Run(release.Version, func(t *testing.T) {
 			definitions, err := release.Files()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			i := bringUp(t, release.NodesFile(), definitions)
 			ctx := t.Context()
 			i.must(ctx, t, i.Machine.Uninstall(ctx))

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/pages"
 )
@@ -20,9 +22,7 @@ const patience = 4 * time.Minute
 func read(t *testing.T) (root string, all []pages.Page) {
 	t.Helper()
 	root, err := devcluster.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	below := []string{"README.md", "CONTRIBUTING.md", "docs", "e2e/suites/README.md"}
 	for _, pattern := range []string{"charts/*/README.md", "*/CHANGELOG", "charts/*/CHANGELOG"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
@@ -34,8 +34,6 @@ func read(t *testing.T) (root string, all []pages.Page) {
 		}
 	}
 	all, err = pages.Read(root, below...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return root, all
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/devcluster/kueue"
 	"packtree.dev/e2e/live"
@@ -46,18 +49,12 @@ func TestPages(t *testing.T) {
 		return
 	}
 	own, err := live.BringUpForTests(t.Context(), devcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := own.TakeDown(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, own.TakeDown(context.WithoutCancel(t.Context())))
 	})
 	last := slices.Concat(installing, administering)
-	if err := kueue.Install(own.While(t.Context()), own.Machine); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kueue.Install(own.While(t.Context()), own.Machine))
 	read := func(page pages.Page, shims map[string]string) {
 		if !slices.ContainsFunc(page.Blocks, isTried) {
 			return
@@ -103,9 +100,7 @@ func readsOn(ctx context.Context, t *testing.T, reader reader, page pages.Page) 
 	t.Helper()
 	for i, block := range page.Blocks {
 		reader.trial = !slices.ContainsFunc(page.Blocks[i+1:], looksAtTheCluster)
-		if err := reader.tries(ctx, block); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, reader.tries(ctx, block))
 	}
 }
 
@@ -135,17 +130,13 @@ kubectl get crds -l app.kubernetes.io/part-of=packtree -o name | xargs -r kubect
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {
-		if err := own.Machine.Stop(t.Context(), component); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, own.Machine.Stop(t.Context(), component))
 	}
 	if output, err := newReader(t, own.Machine.Root(), own.Machine.Kubeconfig, nil).bash(t.Context(), remove,
 		""); err != nil {
 		t.Fatalf("removing Packtree: %v\n%s", err, output)
 	}
 	scheduler, err := own.StartKubeScheduler(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = scheduler.Wait() })
 }

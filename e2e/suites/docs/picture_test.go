@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // drawing is the picture of concepts.md: where the scheduler puts an example in an empty cluster.
@@ -30,9 +32,7 @@ func TestPicture(t *testing.T) {
 	var decided struct {
 		PodGroups []struct{ Assignments map[string]string }
 	}
-	if err := json.Unmarshal([]byte(answer), &decided); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(answer), &decided))
 	want, drawn := map[string]string{}, map[string]string{}
 	for _, podGroup := range decided.PodGroups {
 		for pod, node := range podGroup.Assignments {
@@ -40,15 +40,12 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	content, err := os.ReadFile(filepath.Join(root, drawing))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, host := range shown.FindAllStringSubmatch(string(content), -1) {
 		drawn[host[1]] = host[2]
 	}
-	if diff := cmp.Diff(want, drawn); diff != "" {
-		t.Errorf("%s shows another placement than the scheduler's (-scheduler +picture):\n%s", drawing, diff)
-	}
+	assert.Empty(t, cmp.Diff(want, drawn),
+		"%s shows another placement than the scheduler's (-scheduler +picture)", drawing)
 }
 
 var decodeWorker = regexp.MustCompile(`-decode-(\d+)-`)

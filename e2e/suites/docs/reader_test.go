@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/pages"
 )
@@ -31,13 +33,9 @@ func newReader(t *testing.T, root, kubeconfig string, shims map[string]string) r
 	t.Helper()
 	r := reader{root: root, directory: t.TempDir()}
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, entry := range entries {
-		if err := os.Symlink(filepath.Join(root, entry.Name()), filepath.Join(r.directory, entry.Name())); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(filepath.Join(root, entry.Name()), filepath.Join(r.directory, entry.Name())))
 	}
 	private := t.TempDir()
 	for name, content := range shims {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 )
 
@@ -65,9 +66,7 @@ func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
 				KubeadmConfigPatches    []string
 				ContainerdConfigPatches []string
 			}
-			if err := yaml.Unmarshal([]byte(configurationOf(test.ownImage, test.withoutResource)), &read); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.Unmarshal([]byte(configurationOf(test.ownImage, test.withoutResource)), &read))
 			if len(read.Nodes) != 4 {
 				t.Errorf("the cluster has %d nodes, want 4", len(read.Nodes))
 			}

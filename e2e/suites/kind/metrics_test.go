@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 )
 
@@ -54,9 +55,7 @@ func metricsAreRead(ctx context.Context, t *testing.T, _ *envconf.Config) contex
 // after what this suite has done so far.
 func queriesAreAnswered(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	content, err := os.ReadFile(filepath.Join(root, "dist", "kind", "queries.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var queries []query
 	if err := json.Unmarshal(content, &queries); err != nil || len(queries) == 0 {
 		t.Fatalf("%d queries, %v", len(queries), err)

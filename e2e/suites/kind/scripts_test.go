@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // powerless is an account without rights.
@@ -27,9 +30,7 @@ func tries(t *testing.T, user uint32, cache string, environment ...string) (said
 		if err == nil {
 			err = os.WriteFile(filepath.Join(directory, name), content, 0o755) //nolint:gosec // others run it
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	command := exec.CommandContext(ctx, filepath.Join(directory, "docker.sh"), "true")
 	command.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock", "PACKTREE_KIND_CACHE="+cache,
@@ -93,9 +94,7 @@ func TestScriptsNeedDockerOrAPT(t *testing.T) {
 		if err == nil {
 			err = os.Symlink(program, filepath.Join(tools, name))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	said, code := tries(t, 0, readableByAll(t), "PATH="+tools)
 	if code != 1 || strings.Contains(said, "\n") || !strings.HasPrefix(said, "kind: missing: docker.io ") ||
@@ -132,9 +131,7 @@ func readableByAll(t *testing.T) string {
 	if err == nil {
 		err = os.Chmod(directory, 0o777) //nolint:gosec // others write there too
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(directory) })
 	return directory
 }
@@ -143,25 +140,17 @@ func readableByAll(t *testing.T) string {
 func lock(t *testing.T, cache string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(cache, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = file.Close() })
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
 }
 
 // small mounts a file system of a few mebibytes below a directory. In the namespaces of docker.sh no other process sees
 // it.
 func small(t *testing.T, cache string) {
 	t.Helper()
-	if err := syscall.Mount("tmpfs", cache, "tmpfs", 0, "size=8m"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Mount("tmpfs", cache, "tmpfs", 0, "size=8m"))
 	t.Cleanup(func() {
-		if err := syscall.Unmount(cache, 0); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, syscall.Unmount(cache, 0))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
@@ -35,9 +36,7 @@ done`
 func allAnswer(deployment, sender string, count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		body, err := json.Marshal(engine.Work{Prompt: "who are you?"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		service := answer(ctx, t, "get", "service", deployment+"-frontend", "-o",
 			"jsonpath={.spec.clusterIP} {.spec.ports[0].port}")
 		host, port, _ := strings.Cut(service, " ")

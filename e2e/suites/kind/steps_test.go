@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
@@ -76,9 +77,7 @@ func isTaken(file string) types.StepFunc { return says("apply", "-f", file) }
 func answer(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
 	said, err := kubectl(ctx, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return said
 }
 
@@ -86,9 +85,7 @@ func until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := live.Wait(waiting, what, look); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, live.Wait(waiting, what, look))
 }
 
 // restricted makes Kubernetes admit only restricted pods in the namespace of the release.
@@ -176,9 +173,7 @@ func fromQuickStart(t *testing.T, name string) string {
 			continue
 		}
 		file := filepath.Join(t.TempDir(), block.SavedAs)
-		if err := os.WriteFile(file, []byte(block.Code), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(block.Code), 0o600))
 		return file
 	}
 	t.Fatalf("the quick start has no %s", name)

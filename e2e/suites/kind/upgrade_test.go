@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
@@ -21,13 +23,9 @@ func oldest(t *testing.T) string {
 		t.Fatalf("the releases are %v: %v", releases, err)
 	}
 	definitions, err := releases[0].Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	charts := filepath.Join(t.TempDir(), "charts")
-	if err := compatibility.CopyCharts(filepath.Join(root, "charts"), charts, definitions); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, compatibility.CopyCharts(filepath.Join(root, "charts"), charts, definitions))
 	return filepath.Join(charts, "packtree")
 }
 
@@ -56,9 +54,7 @@ func podsStay(step types.StepFunc) types.StepFunc {
 			t.Fatalf("there are no pods to stay: %v", before)
 		}
 		ctx = step(ctx, t, config)
-		if diff := cmp.Diff(before, pods()); diff != "" {
-			t.Errorf("pods (-before +after):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff(before, pods()), "pods (-before +after)")
 		return ctx
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
@@ -62,9 +63,7 @@ func zones() *features.FeatureBuilder {
 func inTwoZones(verb string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		script, err := os.ReadFile(filepath.Join(root, testdata("two-zones.sh")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		command := exec.CommandContext(ctx, "docker", "exec", "-i", zonedNode, "bash", "-s", verb)
 		command.Stdin = bytes.NewReader(script)
 		if output, err := command.CombinedOutput(); err != nil {
@@ -97,9 +96,7 @@ func kubeletPolicy(ctx context.Context) (policy, scope string, err error) {
 func reports(devices ...int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		policy, scope, err := kubeletPolicy(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		object := fmt.Sprintf(`apiVersion: topology.node.k8s.io/v1alpha2
 kind: NodeResourceTopology
 metadata: {name: %s}
@@ -119,9 +116,7 @@ zones:
 `, zone, count, count, cpus, cpus)
 		}
 		file := filepath.Join(t.TempDir(), "zones.yaml")
-		if err := os.WriteFile(file, []byte(object), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(object), 0o600))
 		answer(ctx, t, "apply", "-f", file)
 		return ctx
 	}
@@ -132,9 +127,7 @@ func cpusOf(ctx context.Context, t *testing.T, zone int) (cpus []string) {
 	t.Helper()
 	output, err := exec.CommandContext(ctx, "docker", "exec", zonedNode, "ls",
 		fmt.Sprintf("/sys/devices/system/node/node%d", zone)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range strings.Fields(string(output)) {
 		if cpu, found := strings.CutPrefix(name, "cpu"); found {
 			cpus = append(cpus, cpu)

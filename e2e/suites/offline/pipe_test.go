@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -47,9 +49,7 @@ var podGroups = map[string]int{
 func TestPipe(t *testing.T) {
 	directory := exampleDirectory(t)
 	all, err := examples.Load(directory, corev1.NamespaceDefault)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, example := range all {
 		t.Run(example.Name, func(t *testing.T) {
 			rendered := render(t, input(t, directory, example.File))
@@ -75,9 +75,7 @@ func TestPipeIsStable(t *testing.T) {
 	read := input(t, directory, filepath.Join(directory, "podcliqueset-disaggregated-inference.yaml"))
 	first, _ := place(t, render(t, read), "yaml")
 	second, _ := place(t, render(t, read), "yaml")
-	if diff := cmp.Diff(string(first), string(second)); diff != "" {
-		t.Errorf("two runs differ (-first +second):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(string(first), string(second)), "two runs differ (-first +second)")
 }
 
 // checkVerdicts checks that every gang was decided as wanted, and that a waiting one has an explanation.
@@ -124,9 +122,7 @@ func checkPlacement(t *testing.T, rendered []byte, directory string, example exa
 	}
 	for _, object := range example.Objects {
 		workload, is, err := placement.Read(object, topologies)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !is || object.GetKind() == "Job" {
 			continue
 		}
@@ -144,9 +140,7 @@ func checkPlacement(t *testing.T, rendered []byte, directory string, example exa
 func exampleDirectory(t *testing.T) string {
 	t.Helper()
 	directory, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return directory
 }
 
@@ -157,9 +151,7 @@ func input(t *testing.T, directory, file string) []byte {
 	for _, part := range []string{file, filepath.Join(directory, examples.DefaultTopology),
 		filepath.Join(directory, examples.Nodes)} {
 		content, err := os.ReadFile(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Fprintf(&all, "%s\n---\n", content)
 	}
 	return all.Bytes()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/examples"
@@ -27,9 +28,7 @@ func TestGroveTakesEveryGoldenTranslation(t *testing.T) {
 	for _, input := range inputs {
 		t.Run(filepath.Base(filepath.Dir(input)), func(t *testing.T) {
 			written, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkGroveTakes(t, translated(t, written))
 		})
 	}
@@ -40,18 +39,14 @@ func TestGroveTakesEveryGoldenTranslation(t *testing.T) {
 func TestGroveTakesWhateverDynamoLetsPass(t *testing.T) {
 	const drawn = 100
 	levels, err := os.ReadFile(filepath.Join(exampleDirectory(t), examples.DefaultTopology))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	deployments := map[string][]byte{}
 	for i := range drawn {
 		deployment := anyDeployment().Example(i)
 		name := fmt.Sprintf("%s%03d", deployment["metadata"].(map[string]any)["name"], i)
 		deployment["metadata"].(map[string]any)["name"] = name
 		written, err := yaml.Marshal(deployment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		deployments[name] = written
 	}
 	refused := refusedBy(t, manifestOf(deployments, levels), "dynamo-operator", "render", "-f", "-")

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/release"
@@ -41,9 +43,8 @@ func TestAnImageIsOneProgramThatRunsAsNobody(t *testing.T) {
 			"USER 65532:65532",
 			`ENTRYPOINT ["/` + program + `"]`,
 		}
-		if diff := cmp.Diff(want, instruction.FindAllString(read(t, dockerfile), -1)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", dockerfile, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, instruction.FindAllString(read(t, dockerfile), -1)), "%s (-want +got)",
+			dockerfile)
 	}
 }
 
@@ -61,12 +62,8 @@ func TestEveryImageOfTheChartsCanBeBuilt(t *testing.T) {
 			}
 		}
 		content, err := os.ReadFile(chart)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.Unmarshal(content, &values); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(content, &values))
 		for _, image := range []string{values.Image.Repository, values.Startup.Image.Repository} {
 			if image != "" {
 				named[strings.TrimPrefix(image, "packtree/")] = true
@@ -105,9 +102,7 @@ func TestTheSameCommitGivesTheSameProgramWhereverItIsBuilt(t *testing.T) {
 		}
 		program := filepath.Join(checkout, "dist", "linux-"+runtime.GOARCH, "grove-startup")
 		content, err := os.ReadFile(program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		built = append(built, content)
 		if runtime.GOOS == "linux" {
 			version, err := exec.Command(program).CombinedOutput()
@@ -149,9 +144,7 @@ func TestEveryProgramIsBuiltForBothPlatformsByOneRecipe(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("builds (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "builds (-want +got)")
 }
 
 // kubernetes is the version of Kubernetes in the scheduler.
@@ -203,9 +196,7 @@ func TestWhatImagesLackIsSaidBeforeAnythingIsBuilt(t *testing.T) {
 
 func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 	chart, err := release.ReadChart(repository, "charts/grove-operator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		set  []string
 		want []string
@@ -271,9 +262,7 @@ func TestImagesAreSignedByTheirDigests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checkout := checkOut(t, "here")
 			directory := filepath.Join(checkout, "dist", "images")
-			if err := os.MkdirAll(directory, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(directory, 0o700))
 			if test.metadata != "" {
 				write(t, directory, "grove-startup.json", test.metadata)
 			}
@@ -294,9 +283,7 @@ func TestImagesAreSignedByTheirDigests(t *testing.T) {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(repository, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }
 
@@ -306,9 +293,7 @@ func checkOut(t *testing.T, directory string) string {
 	t.Helper()
 	checkout := filepath.Join(t.TempDir(), directory)
 	for _, part := range []string{".ci", "shared/version"} {
-		if err := os.CopyFS(filepath.Join(checkout, part), os.DirFS(filepath.Join(repository, part))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(filepath.Join(checkout, part), os.DirFS(filepath.Join(repository, part))))
 	}
 	files := []string{"shared/go.mod", "shared/go.sum"}
 	for _, dockerfile := range dockerfiles {
@@ -340,12 +325,8 @@ func checkOut(t *testing.T, directory string) string {
 func write(t *testing.T, directory, file, content string) {
 	t.Helper()
 	file = filepath.Join(directory, file)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 }
 
 // script is .ci/images with an environment.
@@ -361,10 +342,9 @@ func (s script) has(t *testing.T, name, lines string) {
 	if lines == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(s.tools, name), []byte("#!"+filepath.Join(s.tools, "bash")+"\n"+lines+"\n"),
-		0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t,
+		os.WriteFile(filepath.Join(s.tools, name), []byte("#!"+filepath.Join(s.tools, "bash")+"\n"+lines+"\n"),
+			0o700))
 }
 
 // links puts programs of this machine where the script finds its programs.
@@ -372,14 +352,10 @@ func (s script) links(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
 		found, err := exec.LookPath(program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		link := filepath.Join(s.tools, program)
 		_ = os.Remove(link)
-		if err := os.Symlink(found, link); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(found, link))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // plugin is the script of a checkout in which go and gh record their calls; without gh if that is empty.
@@ -86,9 +88,7 @@ func TestWhatThePluginLacksIsSaidBeforeAnythingIsBuilt(t *testing.T) {
 func (s script) manifest(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.checkout, "dist", "krew", "packtree.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }
 
@@ -170,12 +170,8 @@ func TestADraftHoldsThePluginOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			drafting := plugin(t, test.gh, test.set...)
 			directory := filepath.Join(drafting.checkout, "dist", "krew")
-			if err := os.MkdirAll(directory, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(directory, "packtree.yaml"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(directory, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(directory, "packtree.yaml"), nil, 0o600))
 			printed, err := drafting.run("draft")
 			if (err != nil) != test.fails || !strings.Contains(printed, test.want) {
 				t.Errorf("error %v and %q, want %q", err, printed, test.want)

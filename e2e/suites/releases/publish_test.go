@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/semver"
 
 	"packtree.dev/e2e/release"
@@ -51,9 +52,7 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		}
 	}
 	calls, err := os.ReadFile(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, want := range []string{"--output type=image,name=" + host + "/team/packtree/grove-startup:", "--sbom=true"} {
 		if !strings.Contains(string(calls), want) {
 			t.Errorf("docker is not called with %q:\n%s", want, calls)
@@ -65,21 +64,15 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 func cloned(t *testing.T) (checkout release.Repository, remote string) {
 	t.Helper()
 	root, err := filepath.Abs(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	checkout.Root, remote = filepath.Join(t.TempDir(), "clone"), t.TempDir()
 	command(t, root, "git", "clone", "--quiet", "--shared", "--no-tags", root, checkout.Root)
 	command(t, remote, "git", "init", "--quiet", "--bare")
 	command(t, checkout.Root, "git", "remote", "set-url", "origin", remote)
 	command(t, checkout.Root, "git", "config", "user.name", "a")
 	command(t, checkout.Root, "git", "config", "user.email", "a@example.com")
-	if err := os.Mkdir(filepath.Join(checkout.Root, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Dir(helm(t)), filepath.Join(checkout.Root, "bin", "tools")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(checkout.Root, "bin"), 0o755))
+	require.NoError(t, os.Symlink(filepath.Dir(helm(t)), filepath.Join(checkout.Root, "bin", "tools")))
 	return checkout, remote
 }
 
@@ -90,9 +83,7 @@ func registryHere(t *testing.T) string {
 	t.Cleanup(server.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(authority, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(authority, certificate, 0o600))
 	t.Setenv("SSL_CERT_FILE", authority)
 	return strings.TrimPrefix(server.URL, "https://")
 }
@@ -112,9 +103,7 @@ func programsHere(t *testing.T) string {
 func helm(t *testing.T) string {
 	t.Helper()
 	program, err := filepath.Abs(filepath.Join(repository, "bin", "tools", "helm"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return program
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/semver"
 
 	"packtree.dev/e2e/release"
@@ -32,9 +34,7 @@ func TestEveryModuleAndTheChartOfAllAreReleased(t *testing.T) {
 	}
 	want := append(modules(t), "packtree")
 	slices.Sort(want)
-	if diff := cmp.Diff(want, released); diff != "" {
-		t.Errorf("trains (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, released), "trains (-want +got)")
 }
 
 // Whatever the commit, the latest files of the CHANGELOGs could be released with it, as if nothing had changed since
@@ -53,9 +53,7 @@ func TestTheLatestVersionsGoTogether(t *testing.T) {
 	}
 	for _, latest := range standing.Along {
 		refusals, err := release.Repository{Root: repository}.Judge(latest, standing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, refusal := range refusals {
 			t.Error(refusal)
 		}
@@ -65,17 +63,13 @@ func TestTheLatestVersionsGoTogether(t *testing.T) {
 func trains(t *testing.T) []release.Train {
 	t.Helper()
 	found, err := release.Trains(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return found
 }
 
 func TestEverySuiteIsAJobOfCI(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(repository, "e2e", "suites", "*", "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want []string
 	for _, file := range folders {
 		if suite := filepath.Base(filepath.Dir(file)); !slices.Contains(want, suite) {
@@ -83,17 +77,13 @@ func TestEverySuiteIsAJobOfCI(t *testing.T) {
 		}
 	}
 	workflow, err := os.ReadFile(filepath.Join(repository, ".github", "workflows", "ci.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	jobs := matrix(t)["suites"]
 	if strings.Contains(string(workflow), "- run: make e2e-kind\n") { // A job of its own, because it needs Docker.
 		jobs = append(jobs, "kind")
 	}
 	// They start in another order: the longest first.
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(jobs))); diff != "" {
-		t.Errorf("suites (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, slices.Sorted(slices.Values(jobs))), "suites (-want +got)")
 }
 
 // modules are those of the Makefile, except the one that is never released.
@@ -112,9 +102,7 @@ func matrix(t *testing.T) map[string][]string {
 		t.Fatalf("%v\n%s", err, printed)
 	}
 	output, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lists := map[string][]string{}
 	for line := range strings.Lines(string(output)) {
 		name, list, _ := strings.Cut(line, "=")

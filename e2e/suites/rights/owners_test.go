@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,9 +130,7 @@ func definition(t *testing.T, kind schema.GroupVersionKind) *unstructured.Unstru
 		},
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	delete(fields, "status")
 	return &unstructured.Unstructured{Object: fields}
 }

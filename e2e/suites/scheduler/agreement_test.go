@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -106,9 +107,7 @@ func (a *agreement) create(ctx context.Context, t *testing.T, _ *envconf.Config)
 func (a *agreement) write(t *testing.T, object any) {
 	t.Helper()
 	written, err := yaml.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fmt.Fprintf(&a.cluster, "---\n%s", written)
 }
 
@@ -159,9 +158,7 @@ func (a *agreement) draw(t *testing.T, number int) {
 		event["duration"] = 20 + float64(a.random.IntN(60_000))/1000 + 0.0005
 	}
 	line, err := json.Marshal(event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fmt.Fprintf(&a.stream, "%s\n", line)
 	a.gangs[g.name] = g
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/yaml"
@@ -26,9 +27,7 @@ func (w *world) gangNamed(name string) *gang {
 func (w *world) set(t *testing.T) *grove.PodCliqueSet {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "set-apart.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set := &grove.PodCliqueSet{}
 	if err := yaml.UnmarshalStrict(content, set); err != nil {
 		t.Fatalf("reading the set: %v", err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 type object = map[string]any
@@ -88,13 +90,9 @@ func (d *dump) event(kind, namespace, name, reason, note string, minutes int, re
 func (d *dump) write(t *testing.T) string {
 	t.Helper()
 	content, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": d.items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "dump.json")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, content, 0o600))
 	return file
 }
 

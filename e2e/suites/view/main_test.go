@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/browser"
 	"packtree.dev/e2e/devcluster"
 )
@@ -19,9 +21,7 @@ const patience = 4 * time.Minute
 func root(t *testing.T) string {
 	t.Helper()
 	root, err := devcluster.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return root
 }
 
@@ -67,9 +67,7 @@ func axe(t *testing.T) string {
 		}
 		script, err = os.ReadFile(file)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(script)
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/browser"
 )
 
@@ -21,9 +23,7 @@ import (
 func restless(t *testing.T, address string) (page string) {
 	t.Helper()
 	behind, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: behind.Scheme, Host: behind.Host})

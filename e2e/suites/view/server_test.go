@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/e2e/browser"
 )
 
@@ -16,9 +18,7 @@ import (
 func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
 	chromium := browser.Start(t)
 	content, err := os.Open(small().write(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer content.Close()
 	command := packtree(t.Context(), t, "view", "-f", "-", "--no-browser")
 	command.Stdin, command.Stderr = content, os.Stderr
@@ -30,9 +30,7 @@ func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
 	if complaints := page.Complaints(); len(complaints) > 0 {
 		t.Errorf("the page complains: %q", complaints)
 	}
-	if err := command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Process.Signal(os.Interrupt))
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -51,12 +49,8 @@ func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
 func start(t *testing.T, command *exec.Cmd) (address string, ended <-chan error) {
 	t.Helper()
 	said, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
 	lines, end := make(chan string, 1), make(chan error, 1)
 	go func() {
 		for scanned := bufio.NewScanner(said); scanned.Scan(); {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -40,13 +42,9 @@ func TestExamples(t *testing.T) {
 func loadExamples(t *testing.T) []examples.Example {
 	t.Helper()
 	directory, err := examples.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all, err := examples.Load(directory, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -67,9 +65,7 @@ func inNamespace(name string) types.StepFunc {
 
 func applied(objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		if err := cluster.Apply(ctx, objects...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cluster.Apply(ctx, objects...))
 		return ctx
 	}
 }
@@ -78,9 +74,7 @@ func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, object := range workloads(ctx, t, objects) {
 			workload, _, err := cluster.Workload(ctx, object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			worldOf(namespace).Until(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object),
 				cluster.Runs(workload, namespace))
 		}
@@ -92,9 +86,7 @@ func constraintsHold(objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, object := range workloads(ctx, t, objects) {
 			findings, err := cluster.Findings(ctx, object)
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 			for _, finding := range findings {
 				if !finding.Held() {
 					t.Errorf("broken: %s", finding)
@@ -116,9 +108,7 @@ func cannotFit(object *unstructured.Unstructured) types.StepFunc {
 // removed deletes the example and checks that its children are deleted with it.
 func removed(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		if err := cluster.Remove(ctx, objects...); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cluster.Remove(ctx, objects...))
 		worldOf(namespace).Until(ctx, t, "the example and its pods are gone", func(ctx context.Context) (bool, string, error) {
 			gone, err := cluster.Gone(ctx, objects...)
 			if err != nil || !gone {
@@ -136,9 +126,7 @@ func workloads(ctx context.Context, t *testing.T, objects []*unstructured.Unstru
 	var found []*unstructured.Unstructured
 	for _, object := range objects {
 		_, is, err := cluster.Workload(ctx, object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if is {
 			found = append(found, object)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -58,9 +60,7 @@ volumes:
   - {name: cert, secret: {secretName: grove-cert}}
   - {name: scratch, emptyDir: {}}
 `), root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := Process{
 		Args: []string{"--config=" + root + "/etc/grove-operator/config.yaml", "--log-level=info", root +
 			"/etc/grove-operator"},
@@ -73,17 +73,13 @@ volumes:
 			{Directory: root + "/tmp"},
 		},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 }
 
 func TestOnlyThePathItselfIsRelocated(t *testing.T) {
 	args := []string{"--a=/etc/x", "--b=/etc/x/y=z", "--c=/etc/xy", "--d=http://h/etc/x", "/etc/x/f", "--e"}
 	want := []string{"--a=/new", "--b=/new/y=z", "--c=/etc/xy", "--d=http://h/etc/x", "/new/f", "--e"}
-	if diff := cmp.Diff(want, relocate(args, "/etc/x", "/new")); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(want, relocate(args, "/etc/x", "/new")))
 }
 
 func TestHealthIsTheReadinessProbe(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +17,7 @@ import (
 func read(t *testing.T, content string) ([]*corev1.Node, []manifests.Finding) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "nodes.yaml")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 	nodes, findings := Read(file)
 	for i := range findings {
 		findings[i].Source = filepath.Base(findings[i].Source)

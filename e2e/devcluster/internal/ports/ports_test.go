@@ -4,14 +4,14 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestFreePortsAreDistinctAndCanBeListenedOn(t *testing.T) {
 	names := strings.Split("abcdefghijklmnop", "")
 	chosen, release, err := Free(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer release()
 	seen := map[int]bool{}
 	for _, name := range names {
@@ -34,9 +34,7 @@ func TestNobodyElseIsGivenPortsBeforeTheyAreListenedOn(t *testing.T) {
 	owner := map[int]int{}
 	for cluster := range 60 {
 		chosen, release, err := Free(names)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer release()
 		for _, port := range chosen {
 			if other, taken := owner[port]; taken {
@@ -50,9 +48,7 @@ func TestNobodyElseIsGivenPortsBeforeTheyAreListenedOn(t *testing.T) {
 func TestReleasedPortsAreGivenAgain(t *testing.T) {
 	for range 2 * (highest - lowest) / block {
 		_, release, err := Free([]string{"a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		release()
 	}
 }

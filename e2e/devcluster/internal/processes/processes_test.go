@@ -8,18 +8,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func lockFile(t *testing.T, directory string) *os.File {
 	t.Helper()
 	lock, err := os.Create(filepath.Join(directory, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { lock.Close() })
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	return lock
 }
 
@@ -28,9 +27,7 @@ func start(t *testing.T, directory, script string) *Process {
 	spec := Spec{Name: "it", Program: "/bin/sh", Args: []string{"-c", script},
 		Log: filepath.Join(directory, "log")}
 	process, err := Start(spec, directory, lockFile(t, directory))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(process.Kill)
 	return process
 }
@@ -56,9 +53,7 @@ func TestAProcessIsFoundByItsRecordAndEnded(t *testing.T) {
 	if r.Name != "it" || r.PID != process.pid || !r.Alive() {
 		t.Fatalf("record %+v, alive: %v; want it, %d", r, r.Alive(), process.pid)
 	}
-	if err := Kill([]Record{r}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Kill([]Record{r}))
 	<-process.Ended()
 	if r.Alive() {
 		t.Error("a killed process counts as alive")
@@ -77,9 +72,7 @@ func TestWhatAProcessStartedEndsWithIt(t *testing.T) {
 	if child.Start, alive = startOf(child.PID); !alive {
 		t.Fatal("the child does not run")
 	}
-	if err := Kill([]Record{r}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Kill([]Record{r}))
 	if left := waitForEnd([]Record{child}, patience); left != nil {
 		t.Errorf("the child is left: %v", left)
 	}
@@ -93,9 +86,7 @@ func TestAnotherProcessWithTheSameNumberIsLeftAlone(t *testing.T) {
 	if other.Alive() {
 		t.Error("a process that started at another time counts as the recorded one")
 	}
-	if err := Kill([]Record{other}); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, Kill([]Record{other}))
 	select {
 	case <-process.Ended():
 		t.Error("it was killed")
@@ -105,9 +96,7 @@ func TestAnotherProcessWithTheSameNumberIsLeftAlone(t *testing.T) {
 
 func TestAProcessThatIsNotReapedHasEnded(t *testing.T) {
 	command := exec.Command("/bin/true")
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Start())
 	defer func() { _ = command.Wait() }()
 	start, _ := startOf(command.Process.Pid)
 	if left := waitForEnd([]Record{{PID: command.Process.Pid, Start: start}}, patience); left != nil {
@@ -136,20 +125,14 @@ func TestTheLockIsHeldUntilTheProcessIsRecordedAndNoLonger(t *testing.T) {
 	lock := lockFile(t, directory)
 	spec := Spec{Name: "it", Program: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(directory, "log")}
 	process, err := Start(spec, directory, lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer process.Kill()
 	// As if the starter had been killed right here.
 	lock.Close()
 	other, err := os.Open(filepath.Join(directory, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer other.Close()
-	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Flock(int(other.Fd()), syscall.LOCK_EX))
 	if records, err := Recorded(directory); err != nil || len(records) != 1 {
 		t.Errorf("the lock is free and the records are %v, %v", records, err)
 	}
@@ -159,9 +142,7 @@ func TestAProcessWhoseDirectoryIsGoneDoesNotStart(t *testing.T) {
 	directory := t.TempDir()
 	spec := Spec{Name: "it", Program: "/bin/sleep", Args: []string{"600"}, Log: filepath.Join(directory, "log")}
 	process, err := Start(spec, filepath.Join(directory, "removed"), lockFile(t, directory))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	select {
 	case <-process.Ended():
 	case <-time.After(patience):

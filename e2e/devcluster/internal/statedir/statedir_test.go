@@ -5,14 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func claimed(t *testing.T, path string) *Dir {
 	t.Helper()
 	dir, err := Claim(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(dir.Release)
 	return dir
 }
@@ -36,9 +36,7 @@ func TestADirectoryIsClaimedOnce(t *testing.T) {
 
 func TestADirectoryWithOtherThingsIsNeitherFilledNorRemoved(t *testing.T) {
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "thesis.tex"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(path, "thesis.tex"), nil, 0o600))
 	if _, err := Claim(path); err == nil {
 		t.Error("it is claimed")
 	}
@@ -67,12 +65,8 @@ func TestNoDirectoryIsNoCluster(t *testing.T) {
 func TestClearKeepsTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	dir := claimed(t, path)
-	if err := dir.Save(State{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.Clear(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dir.Save(State{}))
+	require.NoError(t, dir.Clear())
 	if _, err := Load(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the state is left: %v", err)
 	}
@@ -83,9 +77,7 @@ func TestClearKeepsTheLock(t *testing.T) {
 
 func TestADamagedStateIsAnErrorThatNamesTheFile(t *testing.T) {
 	dir := claimed(t, filepath.Join(t.TempDir(), "state"))
-	if err := os.WriteFile(dir.Path(stateFile), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(dir.Path(stateFile), []byte("{"), 0o600))
 	if _, err := Load(dir.Path()); err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
