@@ -297,7 +297,7 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	case !s.opened:
 		return "waiting for PodGroups and Topologies to be listed"
 	case r.podGroup == nil:
-		return fmt.Sprintf("waiting for PodGroup %s to be created", r.key.Name)
+		return gang.AwaitsPodGroup(r.key)
 	}
 	if reason := r.attempts.givenUp(r.podGroup); reason != "" {
 		return reason

@@ -2,6 +2,8 @@
 package gang
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +40,15 @@ func Expected(pod *corev1.Pod) bool {
 	}
 	return pod.Labels[grove.LabelPodGang] != "" || metav1.GetControllerOf(pod) != nil ||
 		pod.Annotations[kai.AnnotationTopology] != ""
+}
+
+// AwaitsPodGroup says what pods wait for that name a PodGroup which does not exist, or, with a key without name, that
+// are expected to name one.
+func AwaitsPodGroup(key Key) string {
+	if key.Name == "" {
+		return "waiting for the pod grouper to name the pod's PodGroup in annotation " + scheduling.AnnotationPodGroupName
+	}
+	return fmt.Sprintf("waiting for PodGroup %s to be created", key.Name)
 }
 
 // LeafOf returns the name of the group, in the tree of its PodGroup, that the pod belongs to.

@@ -4,6 +4,7 @@ package ganglister
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,7 +51,8 @@ const (
 	nodeIndex = "packtree.dev/node"
 )
 
-// Index has the cache of an informer find the pods of a gang, and of a node. Each profile calls it for the one informer
+// Index has the cache of an informer find the pods of a gang, and of a node. Pods of a namespace that are expected to
+// name a gang and wait are found under a key without name. Each profile calls it for the one informer
 // that they share.
 func Index(informer cache.SharedIndexInformer) error {
 	if _, exists := informer.GetIndexer().GetIndexers()[gangIndex]; exists {
@@ -58,8 +60,8 @@ func Index(informer cache.SharedIndexInformer) error {
 	}
 	return informer.AddIndexers(cache.Indexers{
 		gangIndex: indexBy(func(pod *corev1.Pod) (string, bool) {
-			key, ok := gang.KeyOf(pod)
-			return key.String(), ok
+			key, member := gang.KeyOf(pod)
+			return key.String(), member || gang.Pending(pod) && gang.Expected(pod)
 		}),
 		nodeIndex: indexBy(func(pod *corev1.Pod) (string, bool) { return pod.Spec.NodeName, pod.Spec.NodeName != "" }),
 	})
@@ -137,6 +139,16 @@ func (l *Lister) KeyOf(pod *corev1.Pod) (gang.Key, bool) { return gang.KeyOf(l.L
 func (l *Lister) IsGone(pod *corev1.Pod) bool {
 	current, err := l.Pods.Pods(pod.Namespace).Get(pod.Name)
 	return apierrors.IsNotFound(err) || err == nil && current.UID != pod.UID
+}
+
+// Keys returns the keys under which there are pods.
+func (l *Lister) Keys() []gang.Key {
+	var keys []gang.Key
+	for _, value := range l.Members.ListIndexFuncValues(gangIndex) {
+		namespace, name, _ := strings.Cut(value, string(types.Separator))
+		keys = append(keys, gang.Key{Namespace: namespace, Name: name})
+	}
+	return keys
 }
 
 // Shown returns the pods of a gang as the API server shows them.

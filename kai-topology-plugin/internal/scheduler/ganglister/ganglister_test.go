@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
@@ -17,6 +18,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
@@ -126,6 +128,25 @@ func TestAssumedPodsAreWhereTheyAreAboutToBe(t *testing.T) {
 	whole, err := read.Gang(key)
 	if err != nil || len(whole.Standing) != 2 || len(whole.Pending) != 0 {
 		t.Errorf("the gang is %+v, %v", whole, err)
+	}
+}
+
+func TestPodsThatAreToNameAGangAreFoundWhileTheyWait(t *testing.T) {
+	read := lister(t)
+	for name, node := range map[string]string{"expected": "", "placed": "n"} {
+		pod := member(name, node)
+		pod.Annotations, pod.Labels = nil, map[string]string{grove.LabelPodGang: "g"}
+		if err := read.Members.Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nameless := gang.Key{Namespace: "ns"}
+	pods, err := read.Shown(nameless)
+	if diff := cmp.Diff(map[string]string{"expected": ""}, nodesOf(pods)); err != nil || diff != "" {
+		t.Errorf("%v, pods (-want +got):\n%s", err, diff)
+	}
+	if got := sets.New(read.Keys()...); !got.Equal(sets.New(key, nameless)) {
+		t.Errorf("there are pods of %v", got)
 	}
 }
 

@@ -20,11 +20,17 @@ import (
 
 // observe reads a gang for its status: only what the API server shows counts, not what we are about to do.
 func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
-	podGroup, err := p.lister.PodGroup(key)
+	pods, err := p.lister.Shown(key)
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
-	pods, err := p.lister.Shown(key)
+	podGroup, err := p.lister.PodGroup(key)
+	if apierrors.IsNotFound(err) {
+		return podgroupstatus.Observed{
+			Elsewhere: !p.profiles.speaksFor(p.name, pods), Waiting: p.waiting(pods),
+			Hold: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: gang.AwaitsPodGroup(key)},
+		}, nil
+	}
 	if err != nil {
 		return podgroupstatus.Observed{}, err
 	}
@@ -35,17 +41,21 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 		return podgroupstatus.Observed{Elsewhere: true}, nil
 	}
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
-	waiting := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		return !gang.Pending(pod) || !p.profiles.have(pod.Spec.SchedulerName)
-	})
 	observed := podgroupstatus.Observed{
-		Gang: assembled, Waiting: waiting, Hold: held, Status: p.gangs.Status(podGroup),
+		Gang: assembled, Waiting: p.waiting(pods), Hold: held, Status: p.gangs.Status(podGroup),
 	}
 	if held != nil && held.Reason == scheduling.ReasonInvalid {
 		return observed, nil
 	}
 	observed.Groups, err = p.stand(assembled.Unfinished())
 	return observed, err
+}
+
+// waiting returns those of some pods that this process may give a node, and that have none.
+func (p *Plugin) waiting(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !gang.Pending(pod) || !p.profiles.have(pod.Spec.SchedulerName)
+	})
 }
 
 // isOfOthers reports whether a gang is of native groups that another scheduler places, which says itself where they

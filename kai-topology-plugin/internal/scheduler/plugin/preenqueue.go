@@ -7,18 +7,16 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // PreEnqueue holds the pods of a gang until it can be planned: its PodGroup exists, is valid and refers to the
 // topology that they were made for, and as many pods exist as its minima ask for.
 func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	pod = p.lister.Latest(pod)
-	if gang.Expected(pod) {
-		return hold("waiting for the pod grouper to name the pod's PodGroup in annotation " +
-			scheduling.AnnotationPodGroupName)
-	}
 	key, member := gang.KeyOf(pod)
+	if gang.Expected(pod) {
+		return hold(gang.AwaitsPodGroup(key))
+	}
 	if !member {
 		if p.plain.running(pod) {
 			return hold("waiting for the preemption for this pod to be finished")

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +45,7 @@ func (p *Plugin) PreFilter(
 	}
 	version, err := p.lister.Version(key)
 	if apierrors.IsNotFound(err) {
-		return nil, hold(fmt.Sprintf("waiting for PodGroup %s to be created", key.Name))
+		return nil, hold(gang.AwaitsPodGroup(key))
 	}
 	if err != nil {
 		return nil, fwk.AsStatus(err)

@@ -106,6 +106,9 @@ func (p *Plugin) lookAtAll() error {
 	if err != nil {
 		return fmt.Errorf("reading PodGroups: %w", err)
 	}
+	for _, key := range p.lister.Keys() { // Not all of them have a PodGroup.
+		p.effects.writeStatus(key)
+	}
 	for _, podGroup := range podGroups {
 		p.effects.writeStatus(gang.KeyOfPodGroup(podGroup))
 		p.stopInTime(podGroup)
@@ -128,11 +131,13 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 				p.zonesOutdated(nil, object.(*corev1.Pod))
 			}
 			p.placesChanged(nil, object.(*corev1.Pod))
+			p.expected(object.(*corev1.Pod))
 			p.effects.do(p.gangs.PodChanged(nil, object.(*corev1.Pod), p.clock.Now()))
 		},
 		UpdateFunc: func(before, after any) {
 			p.zonesOutdated(before.(*corev1.Pod), after.(*corev1.Pod))
 			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
+			p.expected(before.(*corev1.Pod), after.(*corev1.Pod))
 			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
 				p.gangs.RoomGrew()
 			}
@@ -142,12 +147,23 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
 				p.zonesOutdated(pod, nil)
 				p.placesChanged(pod, nil)
+				p.expected(pod)
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
 				}
 				p.effects.do(p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now()))
 			}
 		},
+	}
+}
+
+// expected is for pods that come to wait for the name of their gang, or wait for it no more: nothing else is told of
+// them.
+func (p *Plugin) expected(pods ...*corev1.Pod) {
+	for _, pod := range p.waiting(pods) {
+		if key, _ := gang.KeyOf(pod); gang.Expected(pod) {
+			p.effects.writeStatus(key)
+		}
 	}
 }
 

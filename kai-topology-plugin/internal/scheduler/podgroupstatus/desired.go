@@ -22,7 +22,8 @@ import (
 type Observed struct {
 	// Elsewhere is set if another profile of the process reports the gang.
 	Elsewhere bool
-	// Gang has the pods as the API server shows them.
+	// Gang has the pods as the API server shows them; nil if there is no PodGroup. Then it is known of Waiting and Hold
+	// alone.
 	Gang *gang.Gang
 	// Waiting are its pods that the process may give a node, and that have none.
 	Waiting []*corev1.Pod

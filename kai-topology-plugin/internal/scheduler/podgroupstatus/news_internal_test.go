@@ -1,6 +1,7 @@
 package podgroupstatus
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,11 +98,14 @@ func TestARestartTellsNothingTwice(t *testing.T) {
 	}
 }
 
-func TestWhyAGangWaitedIsKnownUntilItIsForgotten(t *testing.T) {
+func TestWhatWasSaidIsKnownUntilItIsForgotten(t *testing.T) {
 	all, key := &said{}, gang.Key{Name: "gang"}
 	all.about(key).waits = "Infeasible"
-	if before, again := all.forget(key), all.forget(key); before != "Infeasible" || again != "" || len(all.of) > 0 {
-		t.Errorf("it waited for %q, and then for %q", before, again)
+	if waits := all.about(key).waits; waits != "Infeasible" {
+		t.Errorf("it waits for %q", waits)
+	}
+	if all.forget(key); len(all.of) > 0 {
+		t.Errorf("still known are %v", all.of)
 	}
 }
 
@@ -192,10 +196,16 @@ func TestPodsThatAreNotTriedSayWhatTheirGangSays(t *testing.T) {
 	s := newStory()
 	said := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no room"}}}}
-	fresh := &corev1.Pod{}
+	fresh, late := &corev1.Pod{}, &corev1.Pod{}
+	late.CreationTimestamp = metav1.NewTime(start.Add(25 * time.Second))
+	stray := said.DeepCopy()
 	tried := Observed{Waiting: []*corev1.Pod{said, fresh}}
-	incomplete := tried
+	incomplete, alone, later, strayed := tried, tried, tried, tried
+	incomplete.Gang, tried.Gang, later.Gang = s.gang, s.gang, s.gang
 	incomplete.Hold = &gang.Hold{Reason: scheduling.ReasonIncomplete}
+	alone.Hold, later.Hold = incomplete.Hold, incomplete.Hold
+	later.Waiting = append(later.Waiting, late)
+	strayed.Waiting, strayed.Gang = append(strayed.Waiting, stray), &gang.Gang{Strays: []*corev1.Pod{stray}}
 	for _, step := range []struct {
 		name     string
 		observed Observed
@@ -204,11 +214,15 @@ func TestPodsThatAreNotTriedSayWhatTheirGangSays(t *testing.T) {
 		pods     int
 		again    time.Duration
 	}{
+		{"the PodGroup may come in a moment", alone, "no PodGroup", -15 * time.Second, 0, 10 * time.Second},
+		{"no PodGroup comes", alone, "no PodGroup", -5 * time.Second, 2, 0},
 		{"pods are still coming", incomplete, "has 1 of 3", 0, 0, 10 * time.Second},
 		{"another pod has come", incomplete, "has 2 of 3", 9 * time.Second, 0, 10 * time.Second},
 		{"no further one comes", incomplete, "has 2 of 3", 19 * time.Second, 2, 0},
-		{"it is tried", tried, "no rack", 20 * time.Second, 0, 10 * time.Second},
-		{"the next pod is not tried soon", tried, "no rack", 30 * time.Second, 1, 0},
+		{"a further one comes late", later, "has 2 of 3", 28 * time.Second, 2, 7 * time.Second},
+		{"it is tried", tried, "no rack", 30 * time.Second, 0, 10 * time.Second},
+		{"the next pod is not tried soon", tried, "no rack", 40 * time.Second, 1, 0},
+		{"a pod that names no leaf is never tried", strayed, "no rack", 40 * time.Second, 2, 0},
 	} {
 		condition := metav1.Condition{Status: metav1.ConditionFalse, Message: step.sentence}
 		pods, again := s.told.untold(step.observed, condition, start.Add(step.after))
@@ -216,8 +230,8 @@ func TestPodsThatAreNotTriedSayWhatTheirGangSays(t *testing.T) {
 			t.Errorf("%s: %d pods are told, and again after %v", step.name, len(pods), again)
 		}
 	}
-	placed := metav1.Condition{Status: metav1.ConditionTrue}
-	if pods, again := s.told.untold(tried, placed, start.Add(time.Hour)); len(pods) > 0 || again > 0 {
+	placed := metav1.Condition{Status: metav1.ConditionTrue, Message: "no rack"}
+	if pods, again := s.told.untold(strayed, placed, start.Add(time.Hour)); !slices.Equal(pods, []*corev1.Pod{stray}) || again > 0 {
 		t.Errorf("of a gang that is placed %d pods are told, and again after %v", len(pods), again)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// said is what was said of each gang, until it is no more or another profile reports it.
+// said is what was said of each gang, until it is no more, with all its pods that wait, or another profile reports it.
 type said struct {
 	mu sync.Mutex
 	of map[gang.Key]*told
@@ -53,15 +53,11 @@ func (s *said) about(key gang.Key) *told {
 	return s.of[key]
 }
 
-// forget drops what was said of a gang, and returns the reason for which it waited.
-func (s *said) forget(key gang.Key) (waited string) {
+// forget drops what was said of a gang.
+func (s *said) forget(key gang.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.of[key]; known != nil {
-		waited = known.waits
-	}
 	delete(s.of, key)
-	return waited
 }
 
 // to returns what events have said of the gang of a PodGroup. Of one that is not known, the condition says what an

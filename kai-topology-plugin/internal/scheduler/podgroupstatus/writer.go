@@ -31,7 +31,7 @@ const fieldOwner = "kai-topology-plugin"
 // within moments of each other, and each of them is a change.
 const settling = 100 * time.Millisecond
 
-// Observe reads a gang. It returns a NotFound error for a PodGroup that does not exist.
+// Observe reads a gang.
 type Observe func(key gang.Key) (Observed, error)
 
 // Writer keeps the status of PodGroups.
@@ -106,18 +106,19 @@ func (w *Writer) next(ctx context.Context) bool {
 
 func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	observed, err := w.observe(key)
-	if apierrors.IsNotFound(err) {
-		w.forget(key)
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("observing gang: %w", err)
 	}
-	if observed.Elsewhere {
-		w.forget(key)
+	now := metav1.Now().Rfc3339Copy()
+	if observed.Elsewhere || observed.Gang == nil {
+		w.end(key)
+		if observed.Elsewhere || len(observed.Waiting) == 0 {
+			w.said.forget(key)
+			return nil
+		}
+		w.again(key, w.tell(key, observed, metav1.Condition{Message: observed.Hold.Message}, now.Time))
 		return nil
 	}
-	now := metav1.Now().Rfc3339Copy()
 	desired := Of(observed, now)
 	if err := w.advise(key, observed, &desired); err != nil {
 		return err
@@ -139,20 +140,26 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	for _, one := range news {
 		w.announcer.Announce(subject, one)
 	}
-	for _, after := range []time.Duration{again, w.tell(key, observed, desired.Condition, now.Time)} {
-		if after > 0 {
-			w.queue.AddAfter(key, after)
-		}
-	}
+	w.again(key, again)
+	w.again(key, w.tell(key, observed, desired.Condition, now.Time))
 	return nil
 }
 
-// forget drops a gang that is deleted, or that another process reports.
-func (w *Writer) forget(key gang.Key) {
+// again has a gang looked at once more after some time, if that is not 0.
+func (w *Writer) again(key gang.Key, after time.Duration) {
+	if after > 0 {
+		w.queue.AddAfter(key, after)
+	}
+}
+
+// end is for a gang that has no PodGroup, or that another profile reports: it has no status here.
+func (w *Writer) end(key gang.Key) {
 	if w.Adviser != nil {
 		w.Adviser.Forget(key)
 	}
-	metrics.GangWaits(w.said.forget(key), "")
+	said := w.said.about(key)
+	metrics.GangWaits(said.waits, "")
+	said.waits = ""
 	w.gangs.Concluded(key, scheduling.ReasonIncomplete)
 }
 

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +37,7 @@ func TestGangsDoNotWaitForEachOthersStatus(t *testing.T) {
 		together.Done()
 		together.Wait()
 		looks.Done()
-		return podgroupstatus.Observed{}, apierrors.NewNotFound(scheduling.Resource("podgroups"), "gone")
+		return podgroupstatus.Observed{}, nil // It is gone.
 	}
 	run(t, nil, observe, func(writer *podgroupstatus.Writer) {
 		writer.Enqueue(gang.Key{Namespace: "default", Name: "a"})

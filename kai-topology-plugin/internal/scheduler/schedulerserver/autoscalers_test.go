@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -75,6 +76,10 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 
 	It("add none for pods behind gates, nor for gangs that lack pods or are not to be marked", func() {
 		givenRack("z1", "r1", 1, 2)
+		create(pod(namespace, "missing", "", "missing-0", 1))
+		unnamed := pod(namespace, "", "", "unnamed-0", 1)
+		unnamed.Labels = map[string]string{"gang": "unnamed", grove.LabelPodGang: "unnamed"}
+		create(unnamed)
 		gated := pod(namespace, "gated", "", "gated-0", 4)
 		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "grove.io/podgang-pending-creation"}}
 		givenPodGroup(namespace, "gated", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
@@ -88,8 +93,15 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 			Equal(map[string]bool{corev1.PodReasonSchedulingGated: false}))
 		givenPodGroup(namespace, "lacking", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
 		givenPods(namespace, "lacking", "", 1, 1)
-		Eventually(askedFor(namespace, gangOf("lacking"))).Should(
-			Equal(map[string]bool{scheduling.PodReasonWaitingForGang: false}))
+		for gang, sentence := range map[string]string{
+			"lacking": "waiting for pods to be created: the PodGroup has 1 of 2",
+			"missing": "waiting for PodGroup missing to be created",
+			"unnamed": "waiting for the pod grouper to name the pod's PodGroup in annotation pod-group-name",
+		} {
+			Eventually(askedFor(namespace, gangOf(gang))).Should(
+				Equal(map[string]bool{scheduling.PodReasonWaitingForGang: false}))
+			Expect(podsOf(namespace, gangOf(gang))[0].Status.Conditions).To(ContainElement(HaveField("Message", sentence)))
+		}
 	})
 
 	It("add none while room is being made, at any moment", func() {
