@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -241,7 +240,7 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		for _, clique := range group.CliqueNames {
 			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique,
 				cliqueNames, groupOf)...)
-			errs = append(errs, validateCopies(set, path.Child("name"), group.Name, clique)...)
+			errs = append(errs, validateCopies(set, path.Child("name"), group, clique)...)
 		}
 		replicas, minAvailable := layout.GroupReplicas(group), layout.GroupMinAvailable(group)
 		errs = append(errs, validateReplicas(path, replicas, minAvailable)...)
@@ -259,20 +258,44 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return errs
 }
 
-// validateCopies reports a scaling group if a PodClique of a copy would have the name of that of a standalone clique.
-func validateCopies(set *grovev1alpha1.PodCliqueSet, path *field.Path, group, member string) field.ErrorList {
+// validateCopies reports a scaling group if a PodClique of a copy would have the name of that of a standalone clique,
+// or of one in a copy of another group.
+func validateCopies(
+	set *grovev1alpha1.PodCliqueSet, path *field.Path, group *grovev1alpha1.PodCliqueScalingGroupConfig, member string,
+) field.ErrorList {
+	clash := func(index, other string) field.ErrorList {
+		return field.ErrorList{field.Invalid(path, group.Name, fmt.Sprintf("the PodClique of clique %q in copy %s would "+
+			"have the name of that of %s: rename one of the two", member, index, other))}
+	}
 	for i, clique := range set.Spec.Template.Cliques {
-		index, behind := strings.CutPrefix(clique.Name, group+"-")
-		index, before := strings.CutSuffix(index, "-"+member)
-		number, err := strconv.ParseInt(index, 10, 32)
-		if !behind || !before || err != nil || strconv.FormatInt(number, 10) != index || number < 0 ||
-			layout.GroupOf(set, clique.Name) != nil {
+		index, same := indexBetween(clique.Name, group.Name+"-", "-"+member)
+		if same && layout.GroupOf(set, clique.Name) == nil {
+			return clash(index, cliquePath(i).String())
+		}
+	}
+	for i, other := range set.Spec.Template.PodCliqueScalingGroups {
+		tail, longer := strings.CutPrefix(other.Name, group.Name+"-")
+		index, rest, further := strings.Cut(tail, "-")
+		if !longer || !isIndex(index) {
 			continue
 		}
-		return field.ErrorList{field.Invalid(path, group, fmt.Sprintf("the PodClique of clique %q in copy %s would have the "+
-			"name of that of %s: rename one of the two", member, index, cliquePath(i)))}
+		if further {
+			rest += "-"
+		}
+		for _, clique := range other.CliqueNames {
+			if copyIndex, same := indexBetween(member, rest, "-"+clique); same {
+				return clash(index, fmt.Sprintf("clique %q in copy %s of %s", clique, copyIndex, groupPath(i)))
+			}
+		}
 	}
 	return nil
+}
+
+// indexBetween returns the index of a copy between the first and the last part of a name, if there is one.
+func indexBetween(name, first, last string) (index string, found bool) {
+	index, behind := strings.CutPrefix(name, first)
+	index, before := strings.CutSuffix(index, last)
+	return index, behind && before && isIndex(index)
 }
 
 // validateAutoscalerName reports a scaling group if its autoscaler and that of a clique would have the same name:

@@ -184,6 +184,21 @@ func TestValidateCreate(t *testing.T) {
 				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]",
 			want: []string{group + ".name: " + invalid},
 		},
+		"two PodCliques of one name, in copies of two groups": {
+			template: "cliques: [" + one("b-0-c", "") + ", " + one("c", "") + "], podCliqueScalingGroups: [" +
+				"{name: g, cliqueNames: [b-0-c]}, {name: g-1-b, cliqueNames: [c]}]",
+			want: []string{group + ".name: " + invalid},
+		},
+		"two PodCliques of one name, in copies of a group that is named like a copy": {
+			template: "cliques: [" + one("0-c", "") + ", " + one("c", "") + "], podCliqueScalingGroups: [" +
+				"{name: g, cliqueNames: [0-c]}, {name: g-1, cliqueNames: [c]}]",
+			want: []string{group + ".name: " + invalid},
+		},
+		"copies of groups with names that are alike, and not the same": {
+			template: "cliques: [" + one("b-0-c", "") + ", " + one("c", "") + ", " + one("b-1-d", "") + ", " +
+				one("e", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [b-0-c, b-1-d]}, " +
+				"{name: g-01-b, cliqueNames: [c]}, {name: g-b, cliqueNames: [e]}]",
+		},
 		"names that are alike, and not the same": {
 			template: "cliques: [" + one("g-01-a", "") + ", " + one("g--1-a", "") + ", " + one("g-a", "") + ", " +
 				one("a", "") + ", " + one("g-1-b", "") + ", " + one("b", "") +
