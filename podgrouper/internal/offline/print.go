@@ -96,7 +96,9 @@ func (in *input) print(workloads []*workload, made []decided) []runtime.Object {
 // member returns a pod with its membership. The rest of it stays as it was written.
 func (in *input) member(workload *workload, podGroup decided, i int) runtime.Object {
 	document := in.documents[i]
-	membership, known := podgroups.MembershipOf(workload.Workload, in.pods[i])
+	listed := *in.pods[i]
+	listed.Namespace = defaulted(listed.Namespace) // A PodGang lists its pods with their namespace.
+	membership, known := podgroups.MembershipOf(workload.Workload, &listed)
 	if !known || !membership.Fits(podGroup.PodGroup) {
 		in.find(document.Warnings([]string{
 			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind,
