@@ -87,7 +87,7 @@ func checked(t *testing.T, answer map[string]any, files ...string) done {
 }
 
 func TestWhatPlaceSaysHolds(t *testing.T) {
-	files := []string{saved(t, gangs)}
+	files := []string{saved(t, gangs), saved(t, dotted)}
 	for _, name := range []string{"hierarchy", "order", "refused", "company", "followers", "expected", "elastic", "mended"} {
 		files = append(files, filepath.Join("../place/testdata", name+".yaml"))
 	}
@@ -99,6 +99,21 @@ func TestWhatPlaceSaysHolds(t *testing.T) {
 		})
 	}
 }
+
+// dotted is a gang in racks of two zones that a path orders otherwise than their names: - comes before the / of a path.
+const dotted = `
+{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: net}, spec: {levels: [{nodeLabel: zone}, {nodeLabel: rack}]}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: m1, labels: {zone: z1, rack: r}}, status: {allocatable: {example.com/fpga: "1"}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: m2, labels: {zone: z1-b, rack: r}}, status: {allocatable: {example.com/fpga: "1"}}}
+---
+{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: dotted}, spec: {minMember: 2, topologyConstraint: {topology: net, preferredTopologyLevel: rack}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p1, annotations: {pod-group-name: dotted}}, spec: {containers: [{name: c, resources: {limits: {example.com/fpga: 1}}}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p2, annotations: {pod-group-name: dotted}}, spec: {containers: [{name: c, resources: {limits: {example.com/fpga: 1}}}]}}
+`
 
 // gangs is four nodes in two racks, and four gangs: one that is placed, one that does not fit, one that lacks pods, and
 // one that asks for more than can be counted.

@@ -53,7 +53,7 @@ func (v *verifier) subGroup(
 		return // The answer says nothing about domains of a gang that is not planned.
 	}
 	for level, paths := range domains {
-		if !slices.Equal(result.Domains[level], paths) {
+		if said := slices.Sorted(slices.Values(result.Domains[level])); !slices.Equal(said, paths) {
 			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths),
 				listed(result.Domains[level]))
 		}
