@@ -3,6 +3,7 @@ package apply
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -24,9 +25,7 @@ func desired() *grovev1alpha1.PodCliqueScalingGroup {
 func applied(t *testing.T, object runtime.Object) *unstructured.Unstructured {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	delete(fields, "status")
 	wanted := &unstructured.Unstructured{Object: fields}
 	sign(wanted)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,9 +44,7 @@ func startProgram(t *testing.T) *program {
 	t.Helper()
 	log.SetLogger(zap.New(zap.WriteTo(t.Output()), zap.UseDevMode(true)))
 	port, err := freeport.Port()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	served := servingcerts.NewServed()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -53,9 +52,7 @@ func startProgram(t *testing.T) *program {
 		WebhookServer: webhook.NewServer(
 			webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){served.Configure}}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.Client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +61,7 @@ func startProgram(t *testing.T) *program {
 		Mode: servingcerts.Auto, Served: served, Secret: client.ObjectKeyFromObject(p.secret), Service: "program",
 		Webhooks: []rotator.WebhookInfo{{Name: p.caller.Name, Type: rotator.Validating}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.run(mgr)
 	select {
 	case <-ready:

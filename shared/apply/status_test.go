@@ -3,6 +3,7 @@ package apply_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,9 +52,7 @@ func TestAStatusIsWrittenWithoutTheFieldsThatTheCRDLacks(t *testing.T) {
 	}
 	object := newPodClique(t)
 	ours, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(condition("Ours")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ours["later"] = map[string]any{"deeper": "x"}
 	written, err := writer(&requests{}).Status(t.Context(), object, nil, &newer{2, 3, []map[string]any{ours}})
 	found := read(t, object.Name, &grovev1alpha1.PodClique{}).Status
@@ -66,9 +65,7 @@ func TestAStatusKeepsTheConditionsOfOthers(t *testing.T) {
 	object := newPodClique(t)
 	theirs := object.DeepCopy()
 	meta.SetStatusCondition(&theirs.Status.Conditions, condition("Theirs"))
-	if err := cluster.Status().Update(t.Context(), theirs, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Status().Update(t.Context(), theirs, client.FieldOwner("somebody")))
 	w := writer(&requests{})
 	for _, kind := range []string{"Ours", "Next"} {
 		judged := &grovev1alpha1.PodCliqueStatus{Conditions: []metav1.Condition{condition(kind)}}
@@ -89,9 +86,7 @@ func TestAStatusThatWasUpdatedIsTakenOver(t *testing.T) {
 			object := newPodClique(t)
 			updated := object.DeepCopy()
 			updated.Status.Replicas, updated.Status.Conditions = 2, []metav1.Condition{condition("Former")}
-			if err := cluster.Status().Update(t.Context(), updated, client.FieldOwner("the-operator")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cluster.Status().Update(t.Context(), updated, client.FieldOwner("the-operator")))
 			seen := read(t, object.Name, &grovev1alpha1.PodClique{})
 			counted := &requests{}
 			write := writer(counted).Status
@@ -133,24 +128,16 @@ func TestFinalizersAreAddedAndRemovedBesideThoseOfOthers(t *testing.T) {
 	w := writer(&requests{})
 	theirs := object.DeepCopy()
 	theirs.Finalizers = []string{"example.com/theirs"}
-	if err := cluster.Update(t.Context(), theirs, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.AddFinalizer(t.Context(), object, "example.com/ours"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Update(t.Context(), theirs, client.FieldOwner("somebody")))
+	require.NoError(t, w.AddFinalizer(t.Context(), object, "example.com/ours"))
 	held := read(t, object.Name, &grovev1alpha1.PodClique{})
 	if len(held.Finalizers) != 2 {
 		t.Errorf("finalizers %v, want those of others and its own", held.Finalizers)
 	}
 	theirs = held.DeepCopy()
 	theirs.Labels = map[string]string{"changed": "meanwhile"}
-	if err := cluster.Update(t.Context(), theirs); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.RemoveFinalizer(t.Context(), held, "example.com/ours"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Update(t.Context(), theirs))
+	require.NoError(t, w.RemoveFinalizer(t.Context(), held, "example.com/ours"))
 	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 ||
 		found[0] != "example.com/theirs" {
 		t.Errorf("finalizers %v, want those of others", found)
@@ -158,9 +145,7 @@ func TestFinalizersAreAddedAndRemovedBesideThoseOfOthers(t *testing.T) {
 	replaced := held.DeepCopy() // Its resourceVersion is old, so the cluster is read, which has another UID.
 	replaced.UID = "of-one-before"
 	replaced.Finalizers = nil
-	if err := w.AddFinalizer(t.Context(), replaced, "example.com/ours"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, w.AddFinalizer(t.Context(), replaced, "example.com/ours"))
 	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 {
 		t.Errorf("finalizers %v: another object of the name got one", found)
 	}

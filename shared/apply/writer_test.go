@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,9 +95,7 @@ func writer(counted *requests) apply.Writer {
 func newOwner(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "owner-"}}
-	if err := cluster.Create(t.Context(), owner); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Create(t.Context(), owner))
 	return owner
 }
 
@@ -152,9 +152,7 @@ var kinds = map[string]struct {
 
 func read[T client.Object](t *testing.T, name string, into T) T {
 	t.Helper()
-	if err := cluster.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, into); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name}, into))
 	return into
 }
 
@@ -200,10 +198,8 @@ func TestAChangeLeavesWhatOthersSetAndRemovesWhatIsGivenUp(t *testing.T) {
 			mustApply(t, w, kind.make(owner, owner.Name), nil, true)
 			label := client.RawPatch("application/merge-patch+json",
 				[]byte(`{"metadata":{"labels":{"wanted":"no","theirs":"yes"},"finalizers":["example.com/theirs"]}}`))
-			if err := cluster.Patch(t.Context(), kind.make(owner, owner.Name), label,
-				client.FieldOwner("somebody")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cluster.Patch(t.Context(), kind.make(owner, owner.Name), label,
+				client.FieldOwner("somebody")))
 			changed := func() client.Object {
 				object := kind.make(owner, owner.Name)
 				kind.change(object)
@@ -245,9 +241,7 @@ func TestAnObjectOfAnotherOwnerIsLeftAlone(t *testing.T) {
 					theirs.SetOwnerReferences(nil)
 					holder = "no controller"
 				}
-				if err := cluster.Create(t.Context(), theirs); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, cluster.Create(t.Context(), theirs))
 				desired := kind.make(mine, mine.Name)
 				w := writer(&requests{})
 				for seen, object := range map[string]client.Object{"unseen": nil,
@@ -294,9 +288,7 @@ func TestAnObjectThatLostItsLabelGetsItBack(t *testing.T) {
 	mustApply(t, w, service(owner, owner.Name), nil, true)
 	lost := read(t, owner.Name, &corev1.Service{})
 	delete(lost.Labels, "wanted")
-	if err := cluster.Update(t.Context(), lost, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Update(t.Context(), lost, client.FieldOwner("somebody")))
 	mustApply(t, w, service(owner, owner.Name), nil, true) // The cache finds it by the label.
 	if stored := read(t, owner.Name, &corev1.Service{}); stored.Labels["wanted"] != "yes" || stored.UID != lost.UID {
 		t.Errorf("labels %v of %s, want the lost one on %s", stored.Labels, stored.UID, lost.UID)
@@ -310,9 +302,7 @@ func TestWhatHasChangedSinceIsAConflict(t *testing.T) {
 	seen := read(t, owner.Name, &grovev1alpha1.PodClique{})
 	scaled := seen.DeepCopy()
 	scaled.Spec.Replicas = 5
-	if err := cluster.Update(t.Context(), scaled, client.FieldOwner("kubectl-scale")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Update(t.Context(), scaled, client.FieldOwner("kubectl-scale")))
 	bound := podClique(owner, owner.Name)
 	bound.ResourceVersion = seen.ResourceVersion
 	bound.Spec.RoleName = "another"
@@ -353,9 +343,7 @@ func TestWhatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	held := podClique(owner, owner.Name)
 	held.Finalizers = []string{"example.com/held"}
 	mustApply(t, w, held, nil, true)
-	if err := w.Delete(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Delete(t.Context(), held))
 	seen := read(t, owner.Name, &grovev1alpha1.PodClique{})
 	*counted = requests{}
 	mustApply(t, w, podClique(owner, owner.Name), seen, false)
@@ -375,9 +363,7 @@ func TestDeleteLeavesAnotherObjectOfTheName(t *testing.T) {
 	}
 	stored := read(t, owner.Name, &corev1.Service{})
 	for range 2 { // The second time it is gone.
-		if err := w.Delete(t.Context(), stored); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, w.Delete(t.Context(), stored))
 	}
 }
 
@@ -387,9 +373,7 @@ func TestWhatIsItsOwnMayBeSaid(t *testing.T) {
 	w.Own = func(found client.Object) bool { return found.GetLabels()["mine"] == "yes" }
 	orphan := podClique(owner, owner.Name)
 	orphan.OwnerReferences, orphan.Labels["mine"] = nil, "yes"
-	if err := cluster.Create(t.Context(), orphan); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Create(t.Context(), orphan))
 	mustApply(t, w, podClique(owner, owner.Name), read(t, owner.Name, &grovev1alpha1.PodClique{}), true)
 	if stored := read(t, owner.Name, &grovev1alpha1.PodClique{}); !metav1.IsControlledBy(stored, owner) {
 		t.Error("the owner that somebody took away is not restored")
@@ -402,9 +386,7 @@ func TestWhatOthersMadeMeanwhileIsNotForced(t *testing.T) {
 	theirs := podClique(owner, owner.Name)
 	theirs.OwnerReferences = nil
 	theirs.Spec.Replicas = 7
-	if err := cluster.Create(t.Context(), theirs, client.FieldOwner("somebody")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Create(t.Context(), theirs, client.FieldOwner("somebody")))
 	behind := interceptor.NewClient(cluster, interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return apierrors.NewNotFound(grovev1alpha1.GroupVersion.WithResource("podcliques").GroupResource(),

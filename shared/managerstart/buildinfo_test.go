@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/buildinfo"
 )
@@ -14,9 +16,7 @@ func TestTheMetricHasComponentAndBuild(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(buildinfo.Metric("podgrouper"))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(families) != 1 || families[0].GetName() != "packtree_build_info" || len(families[0].GetMetric()) != 1 {
 		t.Fatalf("got %v, want packtree_build_info once", families)
 	}
@@ -32,7 +32,5 @@ func TestTheMetricHasComponentAndBuild(t *testing.T) {
 		"component": "podgrouper", "version": "unknown", "commit": "unknown", "date": "unknown",
 		"goversion": runtime.Version(),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "labels (-want +got)")
 }

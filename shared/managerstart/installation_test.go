@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,14 +45,10 @@ func when(
 ) (*controllertest.FakeInformer, chan int, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.Helper()
 	scheme := clientgoscheme.Scheme
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	definitions := &informertest.FakeInformers{Scheme: scheme}
 	informer, err := definitions.FakeInformerFor(t.Context(), &apiextensionsv1.CustomResourceDefinition{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(gadgets, meta.RESTScopeNamespace)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -67,9 +64,7 @@ func when(
 			}
 			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "first"}}}, nil
 		})
-	if err := source.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, source.Start(t.Context(), queue))
 	return informer, starts, queue
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -47,9 +48,7 @@ func awaited(
 		queue.Add(reconcile.Request{})
 		return nil
 	})
-	if err := installation.Once(kind, watched).Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, installation.Once(kind, watched).Start(t.Context(), queue))
 	return kind, queue
 }
 
@@ -59,9 +58,7 @@ func TestAKindThatIsNotServedYetIsWatchedWhenItIs(t *testing.T) {
 	if kind.Served() || queue.Len() > 0 {
 		t.Error("it is watched before anybody has looked for it")
 	}
-	if err := kind.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kind.Start(t.Context()))
 	if !kind.Served() {
 		t.Error("it was found and is not served")
 	}
@@ -78,9 +75,7 @@ func TestNobodyWaitsForAKindAfterTheEnd(t *testing.T) {
 	kind, queue := awaited(t, &answers{errors: missing})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := kind.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, kind.Start(ctx))
 	if kind.Served() || queue.Len() > 0 {
 		t.Error("a kind is watched that nobody has found")
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/kubeconfig"
 )
 
@@ -29,9 +32,7 @@ func TestLoadChoosesTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "kubeconfig")
-			if err := os.WriteFile(file, []byte(twoClusters), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(file, []byte(twoClusters), 0o600))
 			for way, given := range map[string]string{"given": file, "of the environment": ""} {
 				t.Setenv("KUBECONFIG", file)
 				config, err := kubeconfig.Load(given, test.context)
@@ -54,7 +55,5 @@ func TestLoadWithoutAnyServerSaysWhatToGive(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	_, err := kubeconfig.Load("", "")
-	if err == nil || !strings.Contains(err.Error(), "give --kubeconfig") {
-		t.Errorf("error %v, want one that says what to give", err)
-	}
+	assert.ErrorContains(t, err, "give --kubeconfig")
 }

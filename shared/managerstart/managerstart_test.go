@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -23,17 +25,13 @@ func settings(t *testing.T, args ...string) Settings {
 	var s Settings
 	flags := pflag.NewFlagSet("program", pflag.ContinueOnError)
 	s.BindFlags(flags, "program")
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, flags.Parse(args))
 	return s
 }
 
 func TestRunRefusesWrongSettings(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte("clusters: 7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kubeconfig, []byte("clusters: 7\n"), 0o600))
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -46,9 +44,7 @@ func TestRunRefusesWrongSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := Run(context.Background(), Program{Name: "program", Scheme: runtime.NewScheme()},
 				settings(t, c.args...))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("Run = %v, want %q in it", err, c.want)
-			}
+			assert.ErrorContains(t, err, c.want)
 		})
 	}
 }
@@ -114,9 +110,7 @@ func runUntilControllers(t *testing.T, add func() error) error {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +
 		"contexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
-	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(content), 0o600))
 	program := Program{
 		Name: "program", Scheme: runtime.NewScheme(),
 		AddControllers: func(context.Context, manager.Manager) error { return add() },
@@ -129,9 +123,7 @@ func runUntilControllers(t *testing.T, add func() error) error {
 func TestLogLevelIsKept(t *testing.T) {
 	var out bytes.Buffer
 	logger, err := newLogger(settings(t, "--log-level=error", "--log-format=text"), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	logger.Info("not shown")
 	logger.Error(nil, "shown")
 	if text := out.String(); strings.Contains(text, "not shown") || !strings.Contains(text, "shown") {

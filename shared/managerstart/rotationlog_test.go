@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -29,9 +30,7 @@ func TestWhatTheRotationTriesAgainIsNoError(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			var said bytes.Buffer
 			logger, err := newLogger(Settings{LogLevel: "info", LogFormat: "json"}, &said)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			logger.WithName("program").WithName(test.logger).WithValues("secret", "certificate").Error(test.err,
 				"could not refresh", "attempt", 1)
 			for _, part := range []string{test.want, "could not refresh", `"secret":"certificate"`, `"attempt":1`,

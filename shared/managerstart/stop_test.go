@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -37,9 +38,7 @@ func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
 			Controller: controllers, Metrics: metricsserver.Options{BindAddress: managerstart.Off},
 			GracefulShutdownTimeout: new(3 * time.Minute),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var passes atomic.Int32
@@ -50,12 +49,8 @@ func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
 			return reconcile.Result{}, nil
 		})
 		busy, err := controller.New("busy", mgr, controller.Options{Reconciler: working})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := busy.Watch(source.Func(requests)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, busy.Watch(source.Func(requests)))
 		if err := mgr.Start(ctx); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}

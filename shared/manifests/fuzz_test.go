@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/shared/manifests"
@@ -29,9 +30,7 @@ func FuzzParse(f *testing.F) {
 		for _, document := range documents {
 			for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
 				var written bytes.Buffer
-				if err := manifests.Write(&written, format, []runtime.Object{document.Object}); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, manifests.Write(&written, format, []runtime.Object{document.Object}))
 				again, wrong := manifests.Parse("again", written.Bytes())
 				if len(again) != 1 || len(wrong) > 0 {
 					t.Fatalf("%d documents, %v of\n%s", len(again), wrong, written.String())

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -150,12 +152,8 @@ func TestParse(t *testing.T) {
 			for _, finding := range findings {
 				wrong = append(wrong, finding.String())
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("documents (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.wrong, wrong); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "documents (-want +got)")
+			assert.Empty(t, cmp.Diff(c.wrong, wrong), "findings (-want +got)")
 		})
 	}
 }
@@ -164,9 +162,7 @@ func TestReadTakesADirectoryInOrder(t *testing.T) {
 	dir := t.TempDir()
 	for name, object := range map[string]string{"b.yaml": "b", "a.json": "a", "c.yml": "c", "notes.txt": "x"} {
 		content := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "` + object + `"}}`
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	documents, findings := manifests.Read([]string{dir, "-"},
 		strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: {name: d}\n"))
@@ -246,9 +242,7 @@ func TestDecodeStrictFindsEverythingAtOnce(t *testing.T) {
 		`spec.containers[1].imag: unknown field, did you mean "image"?`,
 		`spec.nodeNme: unknown field, did you mean "nodeName"?`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "problems (-want +got)")
 }
 
 func TestDecodeStrictReportsWhatIsNoObject(t *testing.T) {
@@ -257,9 +251,7 @@ func TestDecodeStrictReportsWhatIsNoObject(t *testing.T) {
 		`{"spec": {]}`: "invalid character ']' looking for beginning of object key string",
 	} {
 		problems := manifests.DecodeStrict([]byte(written), &corev1.Pod{})
-		if diff := cmp.Diff([]manifests.Problem{{Reason: want}}, problems); diff != "" {
-			t.Errorf("%s: problems (-want +got):\n%s", written, diff)
-		}
+		assert.Empty(t, cmp.Diff([]manifests.Problem{{Reason: want}}, problems), "%s: problems (-want +got)", written)
 	}
 }
 
@@ -269,9 +261,7 @@ func TestWriteIsReadBack(t *testing.T) {
 	for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
 		t.Run(string(format), func(t *testing.T) {
 			var printed bytes.Buffer
-			if err := manifests.Write(&printed, format, []runtime.Object{pod, pod}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, manifests.Write(&printed, format, []runtime.Object{pod, pod}))
 			if strings.Contains(printed.String(), "creationTimestamp") || strings.Contains(printed.String(), "status") {
 				t.Errorf("unset fields are printed:\n%s", printed.String())
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"packtree.dev/shared/manifests"
@@ -44,7 +45,5 @@ func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 		"f[4]: Pod a: metadata.name: the input has this object already",
 		"f[10]: Node other/a: metadata.name: the input has this object already",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "findings (-want +got)")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/mutants"
 )
@@ -27,12 +28,8 @@ func TestAProgramChangesACopy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			value := written()
-			if diff := cmp.Diff(c.want, mutants.Of(value, []string{"key"}, c.program)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(written(), value); diff != "" {
-				t.Errorf("the value itself is changed (-before +after):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, mutants.Of(value, []string{"key"}, c.program)), "(-want +got)")
+			assert.Empty(t, cmp.Diff(written(), value), "the value itself is changed (-before +after)")
 		})
 	}
 }

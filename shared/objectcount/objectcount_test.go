@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,9 +42,7 @@ func TestObjectsAreCountedByHowTheyStandNow(t *testing.T) {
 	counted := newCollector(byPhase, server, leading())
 	expect(t, counted, `pods{phase="Failed"} 0`, `pods{phase="Pending"} 1`, `pods{phase="Running"} 2`)
 
-	if err := server.Delete(t.Context(), pod("c", "")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, server.Delete(t.Context(), pod("c", "")))
 	expect(t, counted, `pods{phase="Failed"} 0`, `pods{phase="Running"} 2`)
 }
 
@@ -77,7 +77,5 @@ func TestAConditionIsReportedByItsReason(t *testing.T) {
 func expect(t *testing.T, counted *collector, series ...string) {
 	t.Helper()
 	text := "# HELP pods Pods by phase.\n# TYPE pods gauge\n" + strings.Join(series, "\n") + "\n"
-	if err := testutil.CollectAndCompare(counted, strings.NewReader(text)); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, testutil.CollectAndCompare(counted, strings.NewReader(text)))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -165,9 +166,7 @@ func TestAdmitAsksTheWebhook(t *testing.T) {
 		`f[1]: ClusterTopology t: spec: Invalid value: "x": is wrong`,
 		"f[1]: ClusterTopology t: warning: is odd",
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, lines), "findings (-want +got)")
 	if topology.Spec.Levels[0].Domain != "rack" {
 		t.Errorf("the webhook's default was lost: %v", topology.Spec.Levels)
 	}
@@ -190,9 +189,7 @@ func TestAdmitDoesNotMissWhatIsMisspelt(t *testing.T) {
 		`f[1]: ClusterTopology t: spec.levels[0].key: Invalid value: "x": is wrong`,
 		"f[1]: ClusterTopology t: spec.other: Required value: is missing",
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, lines), "findings (-want +got)")
 }
 
 func TestAdmitAsksTheSchemaOnlyAboutWhatTheWebhookLetsThrough(t *testing.T) {

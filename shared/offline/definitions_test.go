@@ -3,6 +3,7 @@ package offline_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"packtree.dev/shared/definitions"
@@ -10,9 +11,7 @@ import (
 
 func TestForFindsEveryDefinition(t *testing.T) {
 	all, err := definitions.All()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(all) == 0 {
 		t.Fatal("no definition is embedded")
 	}

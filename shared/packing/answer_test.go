@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing"
 )
@@ -84,9 +85,7 @@ func TestGroupsCountRunningPlacedAndWaitingPods(t *testing.T) {
 			for _, g := range d.Groups {
 				got = append(got, headcount{g.Name, g.Running, g.Placed, g.Waiting, g.Satisfied, g.Used})
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got))
 		})
 	}
 }
@@ -101,7 +100,5 @@ func TestPodsThatAreNamedFirstGetANode(t *testing.T) {
 	for _, a := range d.Assignments {
 		got = append(got, a.Pod)
 	}
-	if diff := cmp.Diff([]string{"pod-0", "pod-1", "pod-2", "pod-3", "last-0"}, got); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"pod-0", "pod-1", "pod-2", "pod-3", "last-0"}, got))
 }

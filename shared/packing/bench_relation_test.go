@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -34,9 +36,7 @@ func newRows(tb testing.TB, n, fill int) *packing.Cluster {
 		node.Labels["row"] = fmt.Sprintf("row-%03d", i/nodesPerRack/16)
 		c.SetNode(node)
 	}
-	if err := c.SetTopology("rows", []string{"row", "rack", "host"}); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("rows", []string{"row", "rack", "host"}))
 	return c
 }
 

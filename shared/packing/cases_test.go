@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
 )
@@ -16,9 +18,7 @@ type site map[string][]int64
 func (s site) cluster(t *testing.T) *packing.Cluster {
 	t.Helper()
 	c := packing.NewCluster()
-	if err := c.SetTopology("site", []string{"zone", "rack", "host"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("site", []string{"zone", "rack", "host"}))
 	for place, free := range s {
 		for i, devices := range free {
 			c.SetNode(siteNode(place, i, devices))
@@ -170,9 +170,7 @@ func TestGangsThatGreedySchedulersRefuse(t *testing.T) {
 			}
 			for _, g := range d.Groups {
 				if want, ok := tc.where[g.Name]; ok {
-					if diff := cmp.Diff(want, paths(g, "rack")); diff != "" {
-						t.Errorf("racks of %q (-want +got):\n%s", g.Name, diff)
-					}
+					assert.Empty(t, cmp.Diff(want, paths(g, "rack")), "racks of %q (-want +got)", g.Name)
 				}
 			}
 		})
@@ -266,9 +264,8 @@ func TestWhatDoesNotFitIsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
-			if diff := cmp.Diff([]string{string(tc.verdict), tc.message}, []string{string(d.Verdict), d.Message()}); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{string(tc.verdict), tc.message}, []string{string(d.Verdict), d.Message()}),
+				"(-want +got)")
 		})
 	}
 }

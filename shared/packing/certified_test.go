@@ -9,6 +9,8 @@ import (
 	"sort"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -51,9 +53,7 @@ func TestOnlyWhatIsRefusedWithWordsHasACertificate(t *testing.T) {
 func TestACertificateIsThatOfWhatItKeeps(t *testing.T) {
 	c := packing.NewCluster()
 	for name, levels := range map[string][]string{"a": {"zone", "rack"}, "b": {"fabric", "rail"}} {
-		if err := c.SetTopology(name, levels); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.SetTopology(name, levels))
 	}
 	for i, n := range []struct {
 		zone, rack, fabric, rail string
@@ -79,9 +79,7 @@ func TestACertificateIsThatOfWhatItKeeps(t *testing.T) {
 	if d.Certificate == nil {
 		t.Fatalf("%s without a certificate", d.Verdict)
 	}
-	if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, certificate.Verify(c.Input(gang), d.Certificate))
 }
 
 // largestCertificate is what 95 of 100 certificates stay within, and those of the
@@ -99,13 +97,9 @@ func TestGangsOfManyKindsAreProvedNotToFit(t *testing.T) {
 			if d.Certificate == nil {
 				t.Fatalf("no certificate: %s", d.Message())
 			}
-			if err := certificate.Verify(r.cluster.Input(r.gang), d.Certificate); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, certificate.Verify(r.cluster.Input(r.gang), d.Certificate))
 			written, err := json.Marshal(d.Certificate)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if len(written) > largestCertificate {
 				t.Errorf("the certificate has %d bytes: %.300s", len(written), written)
 			}
@@ -165,15 +159,11 @@ func BenchmarkVerify(b *testing.B) {
 				b.Fatal(d.Message())
 			}
 			written, err := json.Marshal(d.Certificate)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			in := r.cluster.Input(r.gang)
 			start := cpuTime()
 			for b.Loop() {
-				if err := certificate.Verify(in, d.Certificate); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, certificate.Verify(in, d.Certificate))
 			}
 			reportCPU(b, start)
 			b.ReportMetric(float64(len(written)), "bytes")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -203,9 +205,7 @@ func churn(tb testing.TB, gangs int, place policy) churned {
 func newYardOf(tb testing.TB, n int) *packing.Cluster {
 	tb.Helper()
 	c := packing.NewCluster()
-	if err := c.SetTopology("yard", yardLevels); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("yard", yardLevels))
 	for i := range n {
 		node := yardNode(i)
 		node.Labels["block"] = fmt.Sprint("b", i/churnBlock)
@@ -272,9 +272,7 @@ func TestChurnLosesNoGangThatFits(t *testing.T) {
 		t.Errorf("utilisation %.3f, below best-fit's %.3f", ours.used, best.used)
 	}
 	if *churnOut != "" {
-		if err := os.WriteFile(*churnOut, []byte(plot(names, results)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(*churnOut, []byte(plot(names, results)), 0o644))
 	}
 }
 

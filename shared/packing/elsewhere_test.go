@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -13,9 +15,7 @@ import (
 func twoZones(t *testing.T, ofB int64) *packing.Cluster {
 	t.Helper()
 	c := packing.NewCluster()
-	if err := c.SetTopology("site", []string{"zone", "rack"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("site", []string{"zone", "rack"}))
 	for i := range 2 * 80 * 16 {
 		zone, rack, free := "a", i/16, int64(0)
 		if i >= 80*16 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/brief"
 	"packtree.dev/shared/packing"
 )
@@ -16,9 +18,7 @@ func TestExplanationsAreShortWhateverTheCluster(t *testing.T) {
 	const racks, groups = 10_000, 100
 	long := strings.Repeat("é", 120)
 	c := packing.NewCluster()
-	if err := c.SetTopology("site", []string{"zone-" + long, "rack-" + long}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("site", []string{"zone-" + long, "rack-" + long}))
 	nodes := map[string]int{}
 	for i := range racks {
 		name := fmt.Sprintf("%s-%d", long, i)

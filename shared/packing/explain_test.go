@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -136,9 +138,7 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
-			if diff := cmp.Diff(tc.message, d.Message()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(tc.message, d.Message()), "(-want +got)")
 		})
 	}
 }
@@ -382,9 +382,7 @@ func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 		fabric, site := names[0], names[1]
 		c := packing.NewCluster()
 		for name, level := range map[string]string{fabric: "rail", site: "rack"} {
-			if err := c.SetTopology(name, []string{level}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.SetTopology(name, []string{level}))
 		}
 		for i, labels := range []map[string]string{{"rail": "rail-1", "rack": "rack-1"}, {"rail": "rail-1", "rack": "rack-1"},
 			{"rail": "rail-2", "rack": "rack-2"}} {

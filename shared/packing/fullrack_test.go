@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -14,9 +16,7 @@ func TestWhichRackIsFullDoesNotMatter(t *testing.T) {
 	for name, full := range map[string]int{"the first": 0, "one in the middle": racks / 2, "the last": racks - 1} {
 		t.Run(name, func(t *testing.T) {
 			c := packing.NewCluster()
-			if err := c.SetTopology("yard", yardLevels); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.SetTopology("yard", yardLevels))
 			gang := &packing.Gang{Root: packing.Group{Name: "gang"}}
 			for i := range racks {
 				node, free := fmt.Sprintf("node-%03d", i), int64(4)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -159,9 +160,7 @@ func TestGroupsGrowWhereTheyStand(t *testing.T) {
 			t.Errorf("%d steps of a budget of %d", d.Steps, growingBudget)
 		}
 		again := g.build(true).Decide(&g.gang, packing.Options{Budget: growingBudget})
-		if diff := cmp.Diff(d.Assignments, again.Assignments); diff != "" {
-			t.Errorf("assignments (-as given +in another order):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff(d.Assignments, again.Assignments), "assignments (-as given +in another order)")
 		rackOf := map[string]string{}
 		for i, n := range g.nodes {
 			rackOf[n.Name] = g.rack(i)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -15,9 +17,7 @@ func hardInstance(tb testing.TB, seed uint64, fill int64) (*packing.Cluster, *pa
 	tb.Helper()
 	random := rand.New(rand.NewPCG(seed, 95))
 	c := packing.NewCluster()
-	if err := c.SetTopology("yard", []string{"rack"}); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("yard", []string{"rack"}))
 	sizes := []int64{1, 2, 3, 4}
 	random.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
 	sizes = sizes[:1+random.IntN(4)]

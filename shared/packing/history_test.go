@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -76,9 +77,7 @@ func (h *history) step(t *rapid.T) {
 		delete(h.now.pods, pod)
 	case 6:
 		levels := rapid.SampledFrom([][]string{{"zone", "rack", "host"}, {"zone", "rack"}}).Draw(t, "levels")
-		if err := h.c.SetTopology(topology, levels); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.c.SetTopology(topology, levels))
 		h.now.topologies[topology] = levels
 	case 9:
 		h.c.RemoveTopology(topology)
@@ -123,9 +122,7 @@ func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
 		levels := []string{"zone", "rack", "host"}
 		h := &history{c: packing.NewCluster(), now: ledger{map[string][]string{"a": levels}, map[string]packing.Node{},
 			map[string]packing.Pod{}, map[string]int64{}}}
-		if err := h.c.SetTopology("a", levels); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, h.c.SetTopology("a", levels))
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			h.step(t)
 			if rapid.IntRange(0, 2).Draw(t, "ask") == 0 {
@@ -133,15 +130,13 @@ func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
 			}
 			anew := h.now.build()
 			for _, gang := range gangs {
-				if diff := cmp.Diff(anew.Decide(gang, packing.Options{}), h.c.Decide(gang, packing.Options{})); diff != "" {
-					t.Fatalf("(-anew +incremental):\n%s", diff)
-				}
+				require.Empty(t, cmp.Diff(anew.Decide(gang, packing.Options{}), h.c.Decide(gang, packing.Options{})),
+					"(-anew +incremental)")
 			}
 			gpus := packing.Shape{Key: "gpus", Requests: packing.Resources{"gpu": 2}}
 			for _, topology := range []string{"a", "b"} {
-				if diff := cmp.Diff(anew.Room(&gpus, topology), h.c.Room(&gpus, topology)); diff != "" {
-					t.Fatalf("room in %s (-anew +incremental):\n%s", topology, diff)
-				}
+				require.Empty(t, cmp.Diff(anew.Room(&gpus, topology), h.c.Room(&gpus, topology)),
+					"room in %s (-anew +incremental)", topology)
 			}
 		}
 	})
@@ -159,9 +154,7 @@ func TestNamesAndOrderDoNotMatter(t *testing.T) {
 		if first.Verdict != packing.Placed {
 			return
 		}
-		if diff := cmp.Diff(score(t, s, first), score(t, renamed, second)); diff != "" {
-			t.Fatalf("quality (-first +second):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(score(t, s, first), score(t, renamed, second)), "quality (-first +second)")
 	})
 }
 
@@ -246,9 +239,7 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 		build := func() *packing.Cluster {
 			c := packing.NewCluster()
 			for _, name := range names {
-				if err := c.SetTopology(name, s.Topologies[name]); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.SetTopology(name, s.Topologies[name]))
 			}
 			for _, n := range s.Nodes {
 				c.SetNode(n)
@@ -259,8 +250,6 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 		slices.Reverse(names)
 		slices.Reverse(s.Nodes)
 		second := build().Decide(&s.Gang, packing.Options{})
-		if diff := cmp.Diff(first, second); diff != "" {
-			t.Fatalf("(-first +second):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(first, second), "(-first +second)")
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 )
@@ -20,13 +22,9 @@ type found struct {
 func hostileCases(tb testing.TB) map[string]found {
 	tb.Helper()
 	written, err := os.ReadFile("testdata/hostile.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	var list []found
-	if err := json.Unmarshal(written, &list); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, json.Unmarshal(written, &list))
 	cases := map[string]found{}
 	for i, f := range list {
 		cases[fmt.Sprint(i, " ", f.Verdict)] = f

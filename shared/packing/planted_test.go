@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -37,9 +39,7 @@ func (p planted) instance(tb testing.TB, seed uint64) (*packing.Cluster, *packin
 	tb.Helper()
 	g := &garden{planted: p, random: rand.New(rand.NewPCG(seed, uint64(p.nodes*100+p.fill)))}
 	c := packing.NewCluster()
-	if err := c.SetTopology("yard", yardLevels); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("yard", yardLevels))
 	for i := range p.nodes {
 		free := [2]int64{0, int64(g.random.IntN(8_000))}
 		if g.random.IntN(p.nodes) < plantedDevices/5 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing"
 )
@@ -111,9 +112,7 @@ func TestAGangGoesToPreferredDomainsThatItsMembersUse(t *testing.T) {
 				}
 				for _, g := range d.Groups {
 					if want, ok := tc.where[g.Name]; ok {
-						if diff := cmp.Diff(want, paths(g, "rack")); diff != "" {
-							t.Errorf("racks of %q (-want +got):\n%s", g.Name, diff)
-						}
+						assert.Empty(t, cmp.Diff(want, paths(g, "rack")), "racks of %q (-want +got)", g.Name)
 					}
 				}
 			})

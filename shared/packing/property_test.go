@@ -3,6 +3,7 @@ package packing_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -44,8 +45,6 @@ func TestSpreadDecisionsAreAsGoodAsTheOracles(t *testing.T) {
 
 func score(t *rapid.T, s *oracle.Scene, d packing.Decision) oracle.Quality {
 	quality, err := oracle.Score(s, &d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return quality
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -93,12 +95,8 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 			if d.Certificate == nil {
 				t.Fatalf("%s without a certificate", d.Verdict)
 			}
-			if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil {
-				t.Error(err)
-			}
-			if diff := cmp.Diff(tc.message, d.Message()); diff != "" {
-				t.Errorf("of %+v (-want +got):\n%s", d.Certificate.Rules, diff)
-			}
+			require.NoError(t, certificate.Verify(c.Input(gang), d.Certificate))
+			assert.Empty(t, cmp.Diff(tc.message, d.Message()), "of %+v (-want +got)", d.Certificate.Rules)
 		})
 	}
 }

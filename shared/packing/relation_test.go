@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -241,9 +243,7 @@ func TestRelationsThatContradictThemselvesAreInvalid(t *testing.T) {
 func TestAFixedItemCountsInTheTopologyOfItsRelation(t *testing.T) {
 	cluster := packing.NewCluster()
 	for topology, levels := range map[string][]string{"site": {"zone", "rack"}, "network": {"fabric"}} {
-		if err := cluster.SetTopology(topology, levels); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cluster.SetTopology(topology, levels))
 	}
 	for i, name := range []string{"n0", "n1"} {
 		labels := map[string]string{"zone": fmt.Sprint("z", i), "rack": "r", "fabric": fmt.Sprint("f", i)}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -23,9 +25,7 @@ type row struct {
 func farm(tb testing.TB, nodes int, allocatable packing.Resources) *packing.Cluster {
 	tb.Helper()
 	c := packing.NewCluster()
-	if err := c.SetTopology("farm", []string{"block", "rack", "host"}); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("farm", []string{"block", "rack", "host"}))
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
 		labels := map[string]string{"block": fmt.Sprint(i / 512), "rack": fmt.Sprint(i / 8), "host": name}

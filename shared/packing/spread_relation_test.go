@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -282,9 +284,7 @@ func TestTooManyItemsAreRefusedBeforeTheSearch(t *testing.T) {
 func TestPodsAreCountedInTwoTopologies(t *testing.T) {
 	c := packing.NewCluster()
 	for name, levels := range map[string][]string{"site": {"rack"}, "network": {"rail"}} {
-		if err := c.SetTopology(name, levels); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.SetTopology(name, levels))
 	}
 	for i, labels := range []map[string]string{
 		{"rack": "1", "rail": "1"}, {"rack": "1", "rail": "2"}, {"rack": "2", "rail": "1"}, {"rack": "2", "rail": "3"}, {"rack": "3", "rail": "3"},

@@ -3,6 +3,8 @@ package packing_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -58,9 +60,7 @@ func TestEndedCheckpointBeyondTheLog(t *testing.T) {
 
 func TestARemovedTopologyIsGone(t *testing.T) {
 	c := packing.NewCluster()
-	if err := c.SetTopology("site", []string{"rack"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("site", []string{"rack"}))
 	for _, name := range []string{"r0", "r1"} {
 		c.SetNode(packing.Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: packing.Resources{"gpu": 4}})
 	}
@@ -74,9 +74,7 @@ func TestARemovedTopologyIsGone(t *testing.T) {
 		t.Errorf("%s, path %v", d.Verdict, c.PathOf("site", "r0"))
 	}
 	// The next topology takes the freed slot, and counts know it.
-	if err := c.SetTopology("power", []string{"rack"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("power", []string{"rack"}))
 	gang.Root.Constraint.Topology = "power"
 	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
 		t.Errorf("%s: %s", d.Verdict, d.Message())

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 )
@@ -45,9 +47,7 @@ func answered(t *testing.T, c *packing.Cluster, gang *packing.Gang) packing.Deci
 		}
 	}
 	if d.Verdict == packing.Infeasible {
-		if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, certificate.Verify(c.Input(gang), d.Certificate))
 	}
 	return d
 }

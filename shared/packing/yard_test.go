@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -30,9 +32,7 @@ func newYard(tb testing.TB, n, fill int) *packing.Cluster {
 	tb.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	c := packing.NewCluster()
-	if err := c.SetTopology("yard", yardLevels); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("yard", yardLevels))
 	for i := range n {
 		c.SetNode(yardNode(i))
 		if random.IntN(100) < fill {

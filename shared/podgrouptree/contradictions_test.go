@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
@@ -14,9 +16,7 @@ import (
 func ample(t *testing.T) *packing.Cluster {
 	t.Helper()
 	c := packing.NewCluster()
-	if err := c.SetTopology("gpu", []string{"zone", "rack", "host"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("gpu", []string{"zone", "rack", "host"}))
 	for zone := range 3 {
 		for rack := range 3 {
 			for host := range 3 {

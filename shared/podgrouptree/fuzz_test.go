@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/mutants"
@@ -42,9 +43,7 @@ func FuzzPodGroup(f *testing.F) {
 		_ = podgrouptree.CheckMinRunning(podGroup.Annotations, &podGroup.Spec)
 		related, errs := relations.Parse(podGroup.Annotations)
 		if again, wrong := relations.Parse(written(relations.Format(related))); len(errs)+len(wrong) == 0 && related != nil {
-			if diff := cmp.Diff(related, again); diff != "" {
-				t.Fatalf("relations (-read +written and read):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(related, again), "relations (-read +written and read)")
 		}
 		tree, errs := podgrouptree.New(&podGroup.Spec)
 		if len(errs) > 0 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/podgrouptree"
@@ -30,9 +31,7 @@ func TestHierarchyNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := []string{levels.Key(c.called), levels.Problem("t", c.called)}
-			if diff := cmp.Diff([]string{c.key, c.problem}, got); diff != "" {
-				t.Errorf("key and problem (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{c.key, c.problem}, got), "key and problem (-want +got)")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -142,9 +143,7 @@ func TestValidateCreate(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, lines(podgrouptree.ValidateCreate(&c.spec))); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, lines(podgrouptree.ValidateCreate(&c.spec))), "findings (-want +got)")
 		})
 	}
 }
@@ -259,12 +258,8 @@ func TestAdvice(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			if diff := cmp.Diff(c.blockers, lines(tree.Blockers(network))); diff != "" {
-				t.Errorf("blockers (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.remarks, lines(tree.Remarks(&c.spec, network))); diff != "" {
-				t.Errorf("remarks (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.blockers, lines(tree.Blockers(network))), "blockers (-want +got)")
+			assert.Empty(t, cmp.Diff(c.remarks, lines(tree.Remarks(&c.spec, network))), "remarks (-want +got)")
 		})
 	}
 }
@@ -281,9 +276,7 @@ func TestAdviceWithoutTopologiesJudgesOnlyTheTree(t *testing.T) {
 		`spec.subGroups[0].minSubGroup: Invalid value: 3: must not be above the number of groups that have this one as their parent, which is 2`,
 		`spec.subGroups[2].topologyConstraint.topology: Required value: a level needs the name of the Topology that it belongs to`,
 	}
-	if diff := cmp.Diff(want, lines(tree.Blockers(nil))); diff != "" {
-		t.Errorf("blockers (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, lines(tree.Blockers(nil))), "blockers (-want +got)")
 	if remarks := tree.Remarks(&spec, nil); len(remarks) > 0 {
 		t.Errorf("remarks: got %v, want none", remarks)
 	}
@@ -316,9 +309,7 @@ func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
 				}
 			}
 			found := tree.Blockers(func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(c.levels...), true })
-			if diff := cmp.Diff(want, lines(found)); diff != "" {
-				t.Errorf("blockers (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, lines(found)), "blockers (-want +got)")
 		})
 	}
 }

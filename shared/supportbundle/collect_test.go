@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,12 +60,8 @@ func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			collected, err := collect(t.Context(), clusterWithout(test.of.Resource, test.failure))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.note, strings.Join(collected.notes, "\n")); diff != "" {
-				t.Errorf("notes (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(test.note, strings.Join(collected.notes, "\n")), "notes (-want +got)")
 			if len(collected.objects) != len(kinds)-1 {
 				t.Errorf("%d objects, want one of each other kind", len(collected.objects))
 			}
@@ -79,9 +77,7 @@ func TestThereIsNoBundleWithoutNodesOrPods(t *testing.T) {
 			"listing " + resource + ": no etcd": errors.New("no etcd"),
 		} {
 			_, err := collect(t.Context(), clusterWithout(resource, failure))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("error %v, want one with %q", err, want)
-			}
+			assert.ErrorContains(t, err, want)
 		}
 	}
 }

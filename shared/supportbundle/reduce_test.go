@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,17 +57,11 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 			got := strings.Join(planted(reduced), "\n") + "\n"
 			golden := filepath.Join("testdata", "kept", name+".txt")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("texts in a bundle (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(string(want), got), "texts in a bundle (-want +got)")
 		})
 	}
 }
@@ -78,17 +74,11 @@ func reduced(t *testing.T, resource string, object any) string {
 		t.Fatalf("no kind of a bundle is listed as %s", resource)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	kept, err := kinds[at].reduce(&unstructured.Unstructured{Object: fields})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	printed, err := yaml.Marshal(kept.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(printed)
 }
 
@@ -158,9 +148,7 @@ func TestOfAnnotationsOnlyThoseThatTheSchedulerReadsAreKept(t *testing.T) {
 		"kubectl.kubernetes.io/last-applied-configuration": "the manifest as a whole",
 	}}
 	want := map[string]string{"pod-group-name": "gang", "packtree.dev/base-gang": "first"}
-	if diff := cmp.Diff(want, labelled(&object).Annotations); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, labelled(&object).Annotations), "annotations (-want +got)")
 }
 
 func TestOfMessagesOnlyTheSchedulersAreKept(t *testing.T) {
@@ -171,9 +159,7 @@ func TestOfMessagesOnlyTheSchedulersAreKept(t *testing.T) {
 		{Type: "PodScheduled", Message: "no rack has room"}, {Type: "Ready", Message: "TOKEN=abc is refused"},
 	})
 	got := []string{conditions[0].Message, conditions[1].Message, pods[0].Message, pods[1].Message}
-	if diff := cmp.Diff([]string{"no rack has room", "", "no rack has room", ""}, got); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"no rack has room", "", "no rack has room", ""}, got), "messages (-want +got)")
 }
 
 func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
@@ -227,12 +213,8 @@ func TestOfZonesTheRuleOfTheKubeletAndTheAmountsAreKept(t *testing.T) {
 	want["metadata"] = map[string]any{"name": "n"}
 	all["attributes"] = append(all["attributes"].([]any), map[string]any{"name": "host", "value": "hunter2"})
 	kept, err := of(reduceZones)(&unstructured.Unstructured{Object: all})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, kept.Object); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(want, kept.Object), "kept (-want +got)")
 }
 
 func TestAContainerKeepsItsHostPortsOnly(t *testing.T) {
@@ -242,7 +224,5 @@ func TestAContainerKeepsItsHostPortsOnly(t *testing.T) {
 	want := []corev1.Container{{Name: "c", Ports: []corev1.ContainerPort{
 		{ContainerPort: 81, HostPort: 8081, HostIP: "10.0.0.1", Protocol: "UDP"},
 	}}}
-	if diff := cmp.Diff(want, kept); diff != "" {
-		t.Errorf("containers (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, kept), "containers (-want +got)")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -39,9 +40,8 @@ func TestALineHasTheLevelWarn(t *testing.T) {
 	if got["msg"] != "a level is gone" || got["namespace"] != "ns" || got["domain"] != "rack" || got["level"] != "warn" {
 		t.Errorf("the line lacks what it was to say: %v", got)
 	}
-	if diff := cmp.Diff(map[string]any(nil), written(t, zapcore.ErrorLevel, named)); diff != "" {
-		t.Errorf("with log level error (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]any(nil), written(t, zapcore.ErrorLevel, named)),
+		"with log level error (-want +got)")
 }
 
 // Controllers get a logger that delegates to the program's, which is set later.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/dynamo-operator/internal/admission"
@@ -299,15 +301,11 @@ func TestWarnings(t *testing.T) {
 		`spec.services[1].extraPodSpec.mainContainer.args: starts no framework that is known, so its 2 nodes get no flags to find one another; set spec.backendFramework (service "B")`,
 		`spec.services[2].extraPodSpec.mainContainer.args: all parallel ranks fit into the GPUs of one pod, so that 2 nodes run as many engines; raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out (service "C")`,
 	}
-	if diff := cmp.Diff(want, candidate.Warnings()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, candidate.Warnings()), "(-want +got)")
 	named := alpha(t, "backendFramework: vllm",
 		`[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
 	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm (service \"B\")"}
-	if diff := cmp.Diff(want, named.Warnings()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, named.Warnings()), "(-want +got)")
 	misnamed := alpha(t, "backendFramework: vlm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [sh, -c], args: [python3 -m dynamo.vllm]}}}]`)
 	if warnings := misnamed.Warnings(); len(warnings) > 0 {
 		t.Errorf("a framework that does not exist is an error and cannot be started: %q", warnings)
@@ -369,9 +367,7 @@ func TestUnknownFields(t *testing.T) {
 			for _, problem := range problems {
 				got = append(got, problem.Path+": "+problem.Reason)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "(-want +got)")
 		})
 	}
 }
@@ -391,21 +387,15 @@ func alpha(t *testing.T, spec, services string) admission.Candidate {
 		}
 	}
 	candidate, err := admission.FromV1Alpha1(written)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return candidate
 }
 
 func read(t *testing.T, manifest string, into any) {
 	t.Helper()
 	asJSON, err := yaml.YAMLToJSON([]byte(manifest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(asJSON, into); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(asJSON, into))
 }
 
 // compare expects exactly these errors; messages of Kubernetes may be shortened with an ellipsis.
@@ -422,9 +412,7 @@ func compare(t *testing.T, want []string, got interface{ Errors() []error }) {
 			lines[i] = want[i]
 		}
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, lines), "(-want +got)")
 }
 
 func TestDomainsOfABindingHaveItsOwnOrder(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +27,7 @@ func TestWordsOfV1Alpha1SurviveAReaderOfV1Beta1(t *testing.T) {
 		mustConvert(t, conversion.ToHub(before, hub))
 		mustConvert(t, conversion.FromHub(hub, spoke))
 		mustConvert(t, conversion.ToHub(spoke, again))
-		if diff := cmp.Diff(asJSON(t, hub), asJSON(t, again)); diff != "" {
-			t.Fatalf("not stable (-first +second):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(asJSON(t, hub), asJSON(t, again)), "not stable (-first +second)")
 	})
 }
 
@@ -49,9 +49,7 @@ func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 		mustConvert(t, conversion.FromHub(edited, got))
 		want := written.DeepCopy()
 		want.Spec.Services[0].Replicas = new(int32(5))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff(want, got), "(-want +got)")
 	})
 	t.Run("of the container, with what v1beta1 cannot say kept", func(t *testing.T) {
 		edited := hub.DeepCopy()
@@ -106,9 +104,7 @@ func TestAFrontendThatV1Alpha1CannotDescribeStaysOneThroughItsEdits(t *testing.T
 			mustConvert(t, conversion.FromHub(written.DeepCopy(), shown))
 			c.edit(&shown.Spec.Services[0])
 			mustConvert(t, conversion.ToHub(shown, got))
-			if diff := cmp.Diff(c.want, got.Spec.Components[0].FrontendSidecar); diff != "" {
-				t.Errorf("the frontend (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got.Spec.Components[0].FrontendSidecar), "the frontend (-want +got)")
 		})
 	}
 }
@@ -183,9 +179,7 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(asJSON(t, want), asJSON(t, hub.Spec.Components[0])); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(asJSON(t, want), asJSON(t, hub.Spec.Components[0])), "(-want +got)")
 }
 
 // The type of a worker is one word in v1beta1, and one or two in v1alpha1.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,9 +27,7 @@ func TestEveryFieldOfV1Alpha1SurvivesTheWayThereAndBack(t *testing.T) {
 		hub, after := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}
 		mustConvert(t, conversion.ToHub(before, hub))
 		mustConvert(t, conversion.FromHub(throughJSON(t, hub), after))
-		if diff := cmp.Diff(asJSON(t, before), asJSON(t, after)); diff != "" {
-			t.Fatalf("lost on the way (-before +after):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(asJSON(t, before), asJSON(t, after)), "lost on the way (-before +after)")
 	})
 }
 
@@ -38,9 +37,7 @@ func TestEveryFieldOfV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
 		spoke, after := &v1alpha1.DynamoGraphDeployment{}, &v1beta1.DynamoGraphDeployment{}
 		mustConvert(t, conversion.FromHub(before, spoke))
 		mustConvert(t, conversion.ToHub(throughJSON(t, spoke), after))
-		if diff := cmp.Diff(asJSON(t, before), asJSON(t, after)); diff != "" {
-			t.Fatalf("lost on the way (-before +after):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(asJSON(t, before), asJSON(t, after)), "lost on the way (-before +after)")
 	})
 }
 

@@ -3,6 +3,8 @@ package admission_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 	"packtree.dev/shared/kueue"
 
@@ -42,9 +44,7 @@ func TestQuota(t *testing.T) {
 				written.Labels = map[string]string{kueue.LabelQueue: c.queue}
 			}
 			candidate, err := admission.FromV1Alpha1(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			compare(t, c.want, candidate.ValidateCreate(levels).ToAggregate())
 		})
 	}

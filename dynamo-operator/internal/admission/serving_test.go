@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -247,9 +248,7 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 		`spec.services[0].roles[0].providerOverride: has no effect: one constraint holds leader and workers together; set topologyConstraint (service "A")`,
 		`spec.services[0].multinode.worker.providerOverride: has no effect: one constraint holds leader and workers together; set topologyConstraint (service "A")`,
 	}
-	if diff := cmp.Diff(want, candidate.Warnings()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, candidate.Warnings()), "(-want +got)")
 	compare(t, nil, candidate.ValidateCreate(levels).ToAggregate())
 }
 
@@ -290,9 +289,8 @@ func TestALevelThatNobodyKnowsIsWarnedOf(t *testing.T) {
 		if c.policy != "" {
 			spec = "experimental: {kvTransferPolicy: " + c.policy + "}"
 		}
-		if diff := cmp.Diff(c.want, alpha(t, spec, "[{name: A}]").TransferWarnings(c.topology)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, alpha(t, spec, "[{name: A}]").TransferWarnings(c.topology)),
+			"%s (-want +got)", name)
 	}
 }
 
@@ -309,9 +307,7 @@ spec:
 	want := []string{
 		`spec.components[0].podTemplate.spec.containers[0].volumeMounts[2].name: no volume of the pod is called "model": taken for the claim of that name, for which the pods wait`,
 	}
-	if diff := cmp.Diff(want, admission.FromV1Beta1(written).Warnings()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, admission.FromV1Beta1(written).Warnings()), "(-want +got)")
 }
 
 // Fields of today's schemas are known, even without effect; misspelt ones are not.
@@ -362,13 +358,11 @@ func TestAConstraintInGrovesWordsIsJudgedWhereItStands(t *testing.T) {
 		`spec.services[2].providerOverride.value.topologyConstraint.preferredDomain: Invalid value: "shelf": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "C")`,
 		`spec.services[0].providerOverride.value.topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa (service "A")`,
 	}, candidate.ValidateCreate(levels).ToAggregate())
-	if diff := cmp.Diff([]string{
+	assert.Empty(t, cmp.Diff([]string{
 		"spec.providerOverride.value.spec.replicas: has no effect: what is made in Grove follows from the deployment's " +
 			"own fields; of an override spec.template.topologyConstraint is carried out",
 		`spec.services[1].providerOverride.value.topologyConstraint: has no effect: spec.services[1].topologyConstraint counts (service "B")`,
-	}, candidate.Warnings()); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	}, candidate.Warnings()), "warnings (-want +got)")
 	same := alpha(t, "topologyConstraint: {packDomain: rack}", "[{name: A}]")
 	compare(t, nil,
 		same.ValidateUpdate(

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -178,9 +179,7 @@ func TestTheTimeOfATransitionStays(t *testing.T) {
 	current := statusDeployment()
 	current.Status = status.Next(current, backend.Observation{}, nil, nil, now)
 	again := status.Next(current, backend.Observation{}, nil, nil, metav1.NewTime(now.Add(time.Hour)))
-	if diff := cmp.Diff(current.Status, again); diff != "" {
-		t.Errorf("an unchanged deployment gets a changed status:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(current.Status, again), "an unchanged deployment gets a changed status")
 }
 
 func TestEventsReportEachTransitionOnce(t *testing.T) {
@@ -237,9 +236,7 @@ func TestEventsReportEachTransitionOnce(t *testing.T) {
 				for _, event := range status.Events(current.Status, next) {
 					got = append(got, event.Type+" "+event.Reason)
 				}
-				if diff := cmp.Diff(step.events, got); diff != "" {
-					t.Errorf("step %d (-want +got):\n%s", i, diff)
-				}
+				assert.Empty(t, cmp.Diff(step.events, got), "step %d (-want +got)", i)
 				condition := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
 				if condition.Reason != step.reason || condition.Status != step.enforcement.Status {
 					t.Errorf("step %d: condition is %s %s, want %s", i, condition.Status, condition.Reason, step.reason)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -50,10 +51,8 @@ func TestWhatCannotBeWrittenIsInTheStatus(t *testing.T) {
 	cliques := schema.GroupResource{Group: grovev1alpha1.GroupName, Resource: "podcliques"}
 	services := schema.GroupResource{Resource: "services"}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1beta1.AddToScheme(scheme),
-		grovev1alpha1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(corev1.AddToScheme(scheme), v1beta1.AddToScheme(scheme),
+		grovev1alpha1.AddToScheme(scheme)))
 	for name, c := range map[string]struct {
 		scale, remove   error
 		reason, message string
@@ -96,16 +95,12 @@ func TestWhatCannotBeWrittenIsInTheStatus(t *testing.T) {
 				}).Build()
 			key := client.ObjectKey{Namespace: "default", Name: "components"}
 			deployment := &v1beta1.DynamoGraphDeployment{}
-			if err := live.Get(t.Context(), key, deployment); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, live.Get(t.Context(), key, deployment))
 			_, err := controller.NewReconciler(live, unscaled{}).Reconcile(t.Context(), deployment)
 			if failed := c.reason != v1beta1.ReasonNotYetObserved; failed != (err != nil) {
 				t.Errorf("tried again because of %v", err)
 			}
-			if err := live.Get(t.Context(), key, deployment); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, live.Get(t.Context(), key, deployment))
 			ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
 			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != c.reason || ready.Message != c.message {
 				t.Errorf("Ready is %+v, want %s: %s", ready, c.reason, c.message)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/status"
@@ -73,9 +74,7 @@ func TestNextRestart(t *testing.T) {
 				c.observed.Restarted = bearing(c.last)
 			}
 			statusDeployment := restarted(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
-			if diff := cmp.Diff(c.want, status.NextRestart(statusDeployment, c.observed)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, status.NextRestart(statusDeployment, c.observed)), "(-want +got)")
 		})
 	}
 	for name, c := range map[string]struct {
@@ -94,9 +93,7 @@ func TestNextRestart(t *testing.T) {
 			if c.last != nil {
 				c.observed.Restarted = bearing(c.last)
 			}
-			if diff := cmp.Diff(c.want, status.NextRestart(restarted(nil, c.last), c.observed)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, status.NextRestart(restarted(nil, c.last), c.observed)), "(-want +got)")
 		})
 	}
 }

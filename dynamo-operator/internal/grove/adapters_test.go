@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/grove"
@@ -61,9 +62,7 @@ func TestAnAdapterHasItsNumberWhoeverSetsAnother(t *testing.T) {
 				}
 				want := v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{Selector: v1beta1.LabelSelector + "=" + key,
 					LastScaleTime: &lastScaled}
-				if diff := cmp.Diff(want, reports[0].Status); diff != "" {
-					t.Errorf("status (-want +got):\n%s", diff)
-				}
+				assert.Empty(t, cmp.Diff(want, reports[0].Status), "status (-want +got)")
 				if reports[0].Adapter != adapter {
 					t.Errorf("the report is about %v", reports[0].Adapter)
 				}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -50,9 +51,7 @@ func TestAServiceHasEachPortOnce(t *testing.T) {
 					}
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "(-want +got)")
 		})
 	}
 }

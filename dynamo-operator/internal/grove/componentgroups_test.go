@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/backend"
@@ -90,13 +91,9 @@ func TestMembersHaveTheStatusOfTheirGroup(t *testing.T) {
 		ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-serve", Replicas: 5, ReadyReplicas: 4,
 		ScheduledReplicas: 5, UpdatedReplicas: 5,
 	}
-	if diff := cmp.Diff(map[string]v1beta1.ServiceReplicaStatus{"Prefill": want, "Decode": want},
-		observed.Services); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int32{"Prefill": 5, "Decode": 5}, observed.Wanted); diff != "" {
-		t.Errorf("wanted (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]v1beta1.ServiceReplicaStatus{"Prefill": want, "Decode": want},
+		observed.Services), "(-want +got)")
+	assert.Empty(t, cmp.Diff(map[string]int32{"Prefill": 5, "Decode": 5}, observed.Wanted), "wanted (-want +got)")
 }
 
 func TestAGroupHasOneAdapter(t *testing.T) {
@@ -122,9 +119,7 @@ func TestAGroupHasOneAdapter(t *testing.T) {
 	want := []backend.Report{{Adapter: adapter, Status: v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{
 		Replicas: 8, Selector: "grove.io/podcliquescalinggroup=d-0-serve", LastScaleTime: &now,
 	}}}
-	if diff := cmp.Diff(want, standing.Reports(now)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, standing.Reports(now)), "(-want +got)")
 }
 
 // A multinode component with several replicas in a copy has as many leaders, each with workers of its own that find it.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,12 +40,8 @@ func TestReplicasAreThoseOfWhatScales(t *testing.T) {
 		"Wide": {ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-wide", Replicas: 18, ScheduledReplicas: 17,
 			ReadyReplicas: 16, UpdatedReplicas: 15},
 	}
-	if diff := cmp.Diff(want, observed.Services); diff != "" {
-		t.Errorf("services (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int32{"Front": 9, "Wide": 19}, observed.Wanted); diff != "" {
-		t.Errorf("wanted (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, observed.Services), "services (-want +got)")
+	assert.Empty(t, cmp.Diff(map[string]int32{"Front": 9, "Wide": 19}, observed.Wanted), "wanted (-want +got)")
 }
 
 func TestWhatGroveHasLookedAtAndReplaced(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/dynamo-operator/internal/overrides"
@@ -13,9 +15,7 @@ import (
 func overridesDeployment(t *testing.T, spec string) *v1beta1.DynamoGraphDeployment {
 	t.Helper()
 	written := &v1beta1.DynamoGraphDeployment{}
-	if err := yaml.UnmarshalStrict([]byte("spec: "+spec), written); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte("spec: "+spec), written))
 	return written
 }
 
@@ -51,15 +51,10 @@ func TestFolded(t *testing.T) {
 			written := overridesDeployment(t, c.spec)
 			before := written.DeepCopy()
 			folded := overrides.Folded(written)
-			if diff := cmp.Diff(c.whole, folded.Spec.TopologyConstraint); diff != "" {
-				t.Errorf("of the deployment (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.part, folded.Spec.Components[0].TopologyConstraint); diff != "" {
-				t.Errorf("of the component (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(before, written); diff != "" {
-				t.Errorf("the deployment itself has changed:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.whole, folded.Spec.TopologyConstraint), "of the deployment (-want +got)")
+			assert.Empty(t, cmp.Diff(c.part, folded.Spec.Components[0].TopologyConstraint),
+				"of the component (-want +got)")
+			assert.Empty(t, cmp.Diff(before, written), "the deployment itself has changed")
 		})
 	}
 	if plain := overridesDeployment(t, "{components: [{name: A, podTemplate: {}}]}"); overrides.Folded(plain) != plain {
@@ -75,10 +70,8 @@ func TestWhatOfAnOverrideIsNotCarriedOut(t *testing.T) {
 	if constraint == nil || constraint.PackDomain != "zone" {
 		t.Errorf("constraint: %v", constraint)
 	}
-	if diff := cmp.Diff([][]string{{"metadata"}, {"spec", "replicas"}, {"spec", "template", "terminationDelay"}},
-		rest); diff != "" {
-		t.Errorf("the rest (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([][]string{{"metadata"}, {"spec", "replicas"}, {"spec", "template", "terminationDelay"}},
+		rest), "the rest (-want +got)")
 	if constraint, rest := overrides.Constraint(nil, overrides.OfComponent); constraint != nil || rest != nil {
 		t.Errorf("no override: %v, %v", constraint, rest)
 	}

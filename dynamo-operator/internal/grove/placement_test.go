@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -31,10 +32,8 @@ func TestThePlacementOfADeploymentIsThatOfItsWorstGang(t *testing.T) {
 			for _, score := range test.scores {
 				gangs = append(gangs, grovev1alpha1.PodGangStatus{PlacementScore: score})
 			}
-			if diff := cmp.Diff(&test.want, placement(
-				grovev1alpha1.PodCliqueSetStatus{PodGangStatuses: gangs})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(&test.want, placement(
+				grovev1alpha1.PodCliqueSetStatus{PodGangStatuses: gangs})), "(-want +got)")
 		})
 	}
 	counted := grovev1alpha1.PodCliqueSetStatus{
@@ -42,7 +41,5 @@ func TestThePlacementOfADeploymentIsThatOfItsWorstGang(t *testing.T) {
 		PodGangStatuses: []grovev1alpha1.PodGangStatus{{PlacementScore: one}},
 	}
 	want := &v1beta1.PlacementStatus{State: "Partial", Score: less}
-	if diff := cmp.Diff(want, placement(counted)); diff != "" {
-		t.Errorf("of a set that lists the first of its gangs (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, placement(counted)), "of a set that lists the first of its gangs (-want +got)")
 }

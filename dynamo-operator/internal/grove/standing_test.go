@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/backend"
@@ -45,16 +46,13 @@ func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 				Deployment:   constrained(),
 				PodCliqueSet: &grovev1alpha1.PodCliqueSet{Status: grovev1alpha1.PodCliqueSetStatus{Conditions: c.conditions}},
 			}
-			if diff := cmp.Diff(&c.want, standing.Observation().Enforcement); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(&c.want, standing.Observation().Enforcement), "(-want +got)")
 		})
 	}
 	unmade := backend.Enforcement{Status: "Unknown", Reason: "NotYetApplied",
 		Message: "nothing has been created yet for the constraints"}
-	if diff := cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement); diff != "" {
-		t.Errorf("without a PodCliqueSet (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement),
+		"without a PodCliqueSet (-want +got)")
 	if got := (grove.Standing{Deployment: deployment(nil)}).Observation(); got.Enforcement != nil ||
 		got.Topology != "" {
 		t.Errorf("without constraints there is nothing to enforce, got %v by %q", got.Enforcement, got.Topology)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -52,9 +53,7 @@ func TestWhatIsSaidOfAPodCliqueSetIsSaidOfTheDeployment(t *testing.T) {
 			Message: "of PodCliqueSet d, metadata.annotations[packtree.dev/missing-topology-level]: none of them"},
 		"somebody else's policy: no": {Component: -1, Message: "somebody else's policy: no"},
 	} {
-		if diff := cmp.Diff(want, findingOf(deployment, set, said)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", said, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, findingOf(deployment, set, said)), "%s (-want +got)", said)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -188,10 +189,7 @@ func TestANoteThatCannotBeReadIsSaidToBeSo(t *testing.T) {
 	l.pass("v1", "one")
 	l.set.Annotations[v1beta1.AnnotationPodTemplates] = "{"
 	_, err := grove.Standing{Deployment: l.deployment, PodCliqueSet: l.set, Version: "v2"}.Objects(nil)
-	if err == nil || !strings.Contains(err.Error(),
-		"reading annotation packtree.dev/pod-templates of PodCliqueSet d: ") {
-		t.Errorf("the error is %v", err)
-	}
+	assert.ErrorContains(t, err, "reading annotation packtree.dev/pod-templates of PodCliqueSet d: ")
 }
 
 // TestANewImageChangesNothingElse: with packtree.dev/image-update a pod may keep its place only if just its image
@@ -211,7 +209,5 @@ func TestANewImageChangesNothingElse(t *testing.T) {
 		t.Errorf("the set has %q for how images are updated", got)
 	}
 	before.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "newer"
-	if diff := cmp.Diff(before.Spec, l.set.Spec); diff != "" {
-		t.Errorf("the image has changed, and with it (-before +after):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(before.Spec, l.set.Spec), "the image has changed, and with it (-before +after)")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/grove"
@@ -122,9 +123,7 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 				}},
 			}
 			standing.Deployment.Name = "d"
-			if diff := cmp.Diff(c.want, standing.Observation().Waits); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, standing.Observation().Waits), "(-want +got)")
 		})
 	}
 }
@@ -149,9 +148,7 @@ func TestWhatFailsIsSaidByComponent(t *testing.T) {
 		},
 	}
 	want := map[string]string{"Frontend": "a container ends", "Worker": "an image cannot be pulled"}
-	if diff := cmp.Diff(want, standing.Observation().Fails); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, standing.Observation().Fails), "(-want +got)")
 }
 
 func TestTheFrameworksWordsAreKeptWhereTheyAreNotAboutGangs(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/dynamo-operator/internal/offline"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/mutants"
@@ -34,8 +36,6 @@ func renderedOf(t *testing.T, input []byte) []byte {
 		return nil
 	}
 	var written bytes.Buffer
-	if err := manifests.Write(&written, manifests.JSON, objects); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manifests.Write(&written, manifests.JSON, objects))
 	return written.Bytes()
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/dynamo-operator/internal/offline"
 	"packtree.dev/shared/manifests"
@@ -27,9 +29,7 @@ func TestGolden(t *testing.T) {
 		directory := filepath.Dir(input)
 		t.Run(strings.TrimPrefix(input, "testdata/"), func(t *testing.T) {
 			content, err := os.ReadFile(input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			compare(t, filepath.Join(directory, "output.yaml"), rendered(t, string(content)))
 		})
 	}
@@ -37,9 +37,7 @@ func TestGolden(t *testing.T) {
 
 func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	content, err := os.ReadFile("testdata/vllm-disaggregated-multinode/input.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	first := rendered(t, string(content))
 	for range 20 {
 		if again := rendered(t, string(content)); again != first {
@@ -171,26 +169,18 @@ func rendered(t *testing.T, input string) string {
 		}
 	}
 	var printed bytes.Buffer
-	if err := manifests.Write(&printed, manifests.YAML, objects); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manifests.Write(&printed, manifests.YAML, objects))
 	return printed.String()
 }
 
 func compare(t *testing.T, golden, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), go test -update writes it anew:\n%s", golden, diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(string(want), got), "%s (-want +got), go test -update writes it anew", golden)
 }
 
 func TestAServiceThatIsStoppedIsReported(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/dynamo-operator/internal/launch"
@@ -30,18 +32,14 @@ func noting(t *testing.T, names ...string) (directory, notes string) {
 func started(t *testing.T, main *corev1.Container) []string {
 	t.Helper()
 	directory, notes := noting(t, "ray", "python3", "sleep")
-	if err := os.WriteFile(filepath.Join(directory, "python3.fails"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "python3.fails"), nil, 0o644))
 	command := exec.CommandContext(t.Context(), main.Command[0], append(main.Command[1:], main.Args...)...)
 	command.Env = []string{"PATH=" + directory + ":" + os.Getenv("PATH"), "POD_IP=10.0.0.7"}
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	written, err := os.ReadFile(notes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var lines []string
 	for line := range strings.Lines(string(written)) {
 		line = strings.TrimSpace(line)
@@ -69,16 +67,12 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 			t.Errorf("there is no head: %q", got)
 		}
 		got = without(got, "ray start --head --port=6379 --block")
-		if diff := cmp.Diff([]string{"check", "sleep 2", "check", engine}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff([]string{"check", "sleep 2", "check", engine}, got), "(-want +got)")
 	})
 	t.Run("which a worker joins once the leader is alive", func(t *testing.T) {
 		main := configure(false)
-		if diff := cmp.Diff([]string{"check", "sleep 15", "check", "ray start --address=leader:6379 --block"},
-			started(t, main)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff([]string{"check", "sleep 15", "check", "ray start --address=leader:6379 --block"},
+			started(t, main)), "(-want +got)")
 		if !strings.Contains(main.Args[0], "http://leader:9090/live") || main.LivenessProbe != nil {
 			t.Errorf("the worker asks for something else, or is asked itself: %v", main)
 		}
@@ -87,9 +81,7 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 		main := container([]string{"python3"}, args, "4")
 		launch.ConfigureAlone(main)
 		got := without(started(t, main), "ray start --head --port=6379 --node-ip-address=10.0.0.7 --block")
-		if diff := cmp.Diff([]string{"check", "sleep 2", "check", engine}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff([]string{"check", "sleep 2", "check", engine}, got), "(-want +got)")
 		if len(main.Env) != 2 || main.Env[1].Name != "VLLM_DP_MASTER_IP" ||
 			main.Env[1].ValueFrom.FieldRef.FieldPath != "status.podIP" {
 			t.Errorf("the engine gets %v", main.Env)
@@ -105,9 +97,7 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 		t.Run("and a pod that is alone stays as it is "+name, func(t *testing.T) {
 			before := main.DeepCopy()
 			launch.ConfigureAlone(main)
-			if diff := cmp.Diff(before, main); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(before, main), "(-want +got)")
 		})
 	}
 }
@@ -160,9 +150,7 @@ func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 	pod, main := &corev1.PodSpec{}, container([]string{"python3"}, []string{"-m", "dynamo.vllm", "-tp", "16"}, "8")
 	launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Count: 2, LeaderAddress: "127.0.0.1"}, pod, main)
 	port, err := freeport.Port()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
 	line := pod.InitContainers[0].Command
 	line[5] = strconv.Itoa(port)
@@ -172,22 +160,16 @@ func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 	sleeping := programs(t, "#!/bin/sh\ntouch "+again+"\nuntil [ -e "+again+".listens ]; do :; done\n", "sleep")
 	command := exec.CommandContext(t.Context(), line[0], line[1:]...)
 	command.Env = []string{"PATH=" + sleeping + ":" + os.Getenv("PATH")}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Start())
 	for {
 		if _, err := os.Stat(again); err == nil {
 			break
 		}
 	}
 	listener, err := net.ListenTCP("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer listener.Close()
-	if err := os.WriteFile(again+".listens", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(again+".listens", nil, 0o644))
 	if err := command.Wait(); err != nil {
 		t.Errorf("waiting did not end well: %v", err)
 	}

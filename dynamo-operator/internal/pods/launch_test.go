@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -200,9 +201,8 @@ func TestCommands(t *testing.T) {
 				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddress: unasked(t),
 					RankVariable: "INDEX", Executor: c.executor}
 				launch.Configure(launch.Framework(c.framework, main), node, &corev1.PodSpec{}, main)
-				if diff := cmp.Diff(role.want, append(append([]string{}, main.Command...), main.Args...)); diff != "" {
-					t.Errorf("leader %v (-want +got):\n%s", role.leader, diff)
-				}
+				assert.Empty(t, cmp.Diff(role.want, append(append([]string{}, main.Command...), main.Args...)),
+					"leader %v (-want +got)", role.leader)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,16 +37,12 @@ func TestWhatTheUserHasSetStays(t *testing.T) {
 	if len(main.Args) > 0 || main.ReadinessProbe.PeriodSeconds != 1 || len(made.Spec.Volumes) != 1 {
 		t.Errorf("the container became %v, volumes %v", main, made.Spec.Volumes)
 	}
-	if diff := cmp.Diff([]string{"admin:9090", "nixl:19090"}, portsOf(main)); diff != "" {
-		t.Errorf("ports (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"admin:9090", "nixl:19090"}, portsOf(main)), "ports (-want +got)")
 	if port := main.LivenessProbe.HTTPGet.Port; port != intstr.FromInt32(9090) {
 		t.Errorf("the default probe asks %v, which the user named otherwise", port)
 	}
-	if diff := cmp.Diff(map[string]string{"LEVEL": "container", "DYN_COMPONENT": "own", "SPEC": "spec"},
-		values(main, "LEVEL", "DYN_COMPONENT", "SPEC")); diff != "" {
-		t.Errorf("environment (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]string{"LEVEL": "container", "DYN_COMPONENT": "own", "SPEC": "spec"},
+		values(main, "LEVEL", "DYN_COMPONENT", "SPEC")), "environment (-want +got)")
 }
 
 func TestARequestForGPUsIsALimitToo(t *testing.T) {
@@ -103,12 +100,8 @@ func TestSharedMemoryThatTheUserMounts(t *testing.T) {
 			for _, volume := range made.Spec.Volumes {
 				volumes = append(volumes, volume.Name)
 			}
-			if diff := cmp.Diff(c.want, volumes); diff != "" {
-				t.Errorf("volumes (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([]corev1.VolumeMount{c.mount}, made.Main().VolumeMounts); diff != "" {
-				t.Errorf("mounts (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, volumes), "volumes (-want +got)")
+			assert.Empty(t, cmp.Diff([]corev1.VolumeMount{c.mount}, made.Main().VolumeMounts), "mounts (-want +got)")
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -87,15 +89,11 @@ func TestDiscovery(t *testing.T) {
 					labels[key] = value
 				}
 			}
-			if diff := cmp.Diff(laid(map[string]string{}, c.labels), labels); diff != "" {
-				t.Errorf("labels (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(laid(map[string]string{}, c.labels), labels), "labels (-want +got)")
 			env := variables(made.Main())
 			delete(env, "DYN_NAMESPACE")
 			delete(env, "DYN_COMPONENT")
-			if diff := cmp.Diff(c.env, env); diff != "" {
-				t.Errorf("environment (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.env, env), "environment (-want +got)")
 			if made.Annotations[backend] != c.backend || made.Spec.ServiceAccountName != c.account {
 				t.Errorf("annotated %q, account %q", made.Annotations[backend], made.Spec.ServiceAccountName)
 			}
@@ -170,9 +168,7 @@ func TestTheSecurityContextIsTheUsersAsAWhole(t *testing.T) {
 	made = makePod("worker", func(template *corev1.PodTemplateSpec, _ *corev1.Container) {
 		template.Spec.SecurityContext = own.DeepCopy()
 	})
-	if diff := cmp.Diff(own, made.Spec.SecurityContext); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(own, made.Spec.SecurityContext), "(-want +got)")
 }
 
 func TestAccounts(t *testing.T) {
@@ -222,9 +218,7 @@ func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
 				mounted = append(mounted, mount.Name+":"+mount.MountPath)
 			}
 			want := []string{"epp-config:/etc/epp", "hf-cache:/home/nonroot/.cache", "shared-memory:/dev/shm"}
-			if diff := cmp.Diff(want, mounted); diff != "" {
-				t.Errorf("mounts (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, mounted), "mounts (-want +got)")
 			if *made.Spec.TerminationGracePeriodSeconds != 130 {
 				t.Errorf("requests have %d s to end", *made.Spec.TerminationGracePeriodSeconds)
 			}
@@ -277,9 +271,7 @@ func TestAMountWithoutAVolumeIsAClaim(t *testing.T) {
 			got[volume.Name] = volume.PersistentVolumeClaim.ClaimName
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"models": "models"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]string{"models": "models"}, got), "(-want +got)")
 }
 
 func TestAFrontendBesideMain(t *testing.T) {
@@ -299,9 +291,8 @@ func TestAFrontendBesideMain(t *testing.T) {
 	if env["DYN_COMPONENT"] != "frontend" || env["DYN_NAMESPACE_PREFIX"] != "ns-d" || env["DYN_SYSTEM_ENABLED"] != "" {
 		t.Errorf("it gets %v", env)
 	}
-	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "models", MountPath: "/models"}}, beside.VolumeMounts); diff != "" {
-		t.Errorf("it reads the model elsewhere (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]corev1.VolumeMount{{Name: "models", MountPath: "/models"}}, beside.VolumeMounts),
+		"it reads the model elsewhere (-want +got)")
 	if variables(made.Main())["DYN_COMPONENT"] != "decode" {
 		t.Error("main is no worker any more")
 	}
@@ -325,9 +316,7 @@ func TestDynamoBesideAnEngine(t *testing.T) {
 		"DYN_NAMESPACE": "ns-d", "DYN_COMPONENT": "decode", "DYN_DISCOVERY_BACKEND": "kubernetes",
 		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
 	}
-	if diff := cmp.Diff(want, variables(sidecar)); diff != "" {
-		t.Errorf("the runtime gets (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, variables(sidecar)), "the runtime gets (-want +got)")
 }
 
 func TestWorkersKnowWhereTheyStand(t *testing.T) {
@@ -429,9 +418,7 @@ func TestRolesAreLaidOverTheComponent(t *testing.T) {
 	}
 	for role, want := range map[string]string{"leader": "older", "worker": "own"} {
 		made, err := pods.OfRole(component, role)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		main := pods.Named(made.PodTemplate.Spec.Containers, "main")
 		if main.Image != "i" || len(main.Env) != 2 || values(main, "A", "B")["A"] != want ||
 			values(main, "B")["B"] != "both" {

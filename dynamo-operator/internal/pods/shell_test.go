@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -57,14 +59,10 @@ func TestMPIRunGetsTheEnvironment(t *testing.T) {
 		}
 	}
 	slices.Sort(exported)
-	if diff := cmp.Diff([]string{"HF_TOKEN", "NOTE", "PATH"}, exported); diff != "" {
-		t.Errorf("exported (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"HF_TOKEN", "NOTE", "PATH"}, exported), "exported (-want +got)")
 	want := []string{"trtllm-llmapi-launch", "/bin/sh", "-c",
 		"cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}
-	if diff := cmp.Diff(want, got[max(len(got)-4, 0):]); diff != "" {
-		t.Errorf("started (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got[max(len(got)-4, 0):]), "started (-want +got)")
 }
 
 // The scripts of both roles are valid shell in each step.
@@ -87,9 +85,7 @@ func TestKeysAreSetUp(t *testing.T) {
 	launch.Configure(v1beta1.BackendFrameworkTRTLLM, launch.Node{Count: 2}, &corev1.PodSpec{}, main)
 	home, keys := t.TempDir(), t.TempDir()
 	for _, name := range []string{"private.key", "private.key.pub"} {
-		if err := os.WriteFile(filepath.Join(keys, name), []byte(name), 0o444); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(keys, name), []byte(name), 0o444))
 	}
 	script := strings.ReplaceAll(main.Args[0], "/ssh-pk", keys)
 	script = script[:strings.LastIndex(script, " && exec ")]
@@ -143,9 +139,7 @@ func programs(t *testing.T, script string, names ...string) string {
 	t.Helper()
 	directory := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(directory, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(script), 0o755))
 	}
 	return directory
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,13 +48,9 @@ func issued(t *testing.T, validFor time.Duration) map[string][]byte {
 	}
 	begin, end := time.Now().Add(-time.Hour), time.Now().Add(validFor)
 	authority, err := maker.CreateCACert(begin, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	certificate, key, err := maker.CreateCertPEM(authority, begin, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return map[string][]byte{"ca.crt": authority.CertPEM, "ca.key": authority.KeyPEM, "tls.crt": certificate,
 		"tls.key": key}
 }
@@ -62,14 +59,10 @@ func issued(t *testing.T, validFor time.Duration) map[string][]byte {
 func (c *cluster) keep(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: secretName}, secret); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: secretName}, secret))
 	before := secret.DeepCopy()
 	secret.Data = files
-	if err := c.Patch(t.Context(), secret, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Patch(t.Context(), secret, client.MergeFrom(before)))
 }
 
 func TestTheProgramKeepsItsCertificate(t *testing.T) {
@@ -78,9 +71,7 @@ func TestTheProgramKeepsItsCertificate(t *testing.T) {
 	program := startReplica(t, c, port)
 	c.accepted(t, "first")
 	first, err := c.serves(t.Context(), program.webhooks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 
 	c.keep(t, issued(t, time.Hour))
 	eventually(t, "a certificate that is about to expire is replaced, trusted and served", func() error {
@@ -103,15 +94,11 @@ func (c *cluster) trust(t *testing.T, authority []byte) {
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{}
 	for _, configuration := range []client.Object{mutating, validating} {
-		if err := c.Get(t.Context(), client.ObjectKey{Name: program}, configuration); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: program}, configuration))
 	}
 	mutating.Webhooks[0].ClientConfig.CABundle = authority
 	validating.Webhooks[0].ClientConfig.CABundle = authority
-	if err := errors.Join(c.Update(t.Context(), mutating), c.Update(t.Context(), validating)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(c.Update(t.Context(), mutating), c.Update(t.Context(), validating)))
 }
 
 func TestTheProgramServesWhatOthersMount(t *testing.T) {
@@ -144,9 +131,7 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			running := startReplica(t, c, port)
 			c.accepted(t, layout+"-1")
 			first, err := c.serves(t.Context(), running.webhooks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 
 			after := issued(t, 48*time.Hour)
 			torn := map[string][]byte{"ca.crt": after["ca.crt"], "tls.crt": after["tls.crt"],
@@ -173,9 +158,7 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			})
 			c.accepted(t, layout+"-2")
 			configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-			if err := c.Get(t.Context(), client.ObjectKey{Name: program}, configuration); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: program}, configuration))
 			if string(configuration.Webhooks[0].ClientConfig.CABundle) != string(after["ca.crt"]) {
 				t.Error("the program has changed the authority that others keep")
 			}

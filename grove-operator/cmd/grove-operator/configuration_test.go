@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/manifests"
 
@@ -44,18 +46,14 @@ func TestParseFillsInDefaults(t *testing.T) {
 	}
 	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(2), int32(4),
 		"info", "json", "kai-scheduler", configuration.DefaultStartupImage, "50m 50m 64Mi 64Mi"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "defaults (-want +got)")
 }
 
 // TestTheStartupImageIsOfThisRelease: the chart names the image by its own version, and so must the program without a
 // chart.
 func TestTheStartupImageIsOfThisRelease(t *testing.T) {
 	chart, err := os.ReadFile("../../../charts/grove-operator/Chart.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, tag, _ := strings.Cut(configuration.DefaultStartupImage, ":")
 	if want := fmt.Sprintf("appVersion: %q", tag); !strings.Contains(string(chart), want) {
 		t.Errorf("the chart has no %s", want)
@@ -166,9 +164,7 @@ func TestWarnings(t *testing.T) {
 
 func TestReadNamesTheFileOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(header+"typo: 1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(header+"typo: 1"), 0o600))
 	if _, findings := configuration.Read(file); lines(
 		findings) != file+"[1]: OperatorConfiguration: typo: unknown field" {
 		t.Errorf("findings %s", lines(findings))

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/render"
 )
@@ -32,9 +34,7 @@ func run(t *testing.T, input string, args ...string) (stdout, stderr string, err
 func configFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(header+text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(header+text), 0o600))
 	return file
 }
 
@@ -79,9 +79,7 @@ func TestFindingsOfTheConfigurationAreOneLineEach(t *testing.T) {
 				for _, line := range c.want {
 					want = append(want, file+"[1]: OperatorConfiguration: "+line)
 				}
-				if diff := cmp.Diff(want, lines); diff != "" {
-					t.Errorf("%s: lines (-want +got):\n%s", command, diff)
-				}
+				assert.Empty(t, cmp.Diff(want, lines), "%s: lines (-want +got)", command)
 			}
 		})
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,23 +85,15 @@ type cluster struct {
 func startCluster(t *testing.T, webhookPort int) *cluster {
 	t.Helper()
 	server, err := startServer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	user, err := server.Environment.AddUser(envtest.User{Name: "grove-operator", Groups: []string{"system:masters"}},
 		nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	kubeconfig, err := user.KubeConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	made := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), certDir: t.TempDir(),
 		certMode: groveconfigv1alpha1.CertProvisionModeAuto}
-	if err := os.WriteFile(made.kubeconfig, kubeconfig, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(made.kubeconfig, kubeconfig, 0o600))
 	if made.Client, err = client.New(server.Config, client.Options{Scheme: controller.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +122,7 @@ func install(t *testing.T, c *cluster, port int32) {
 	inDefault := metav1.ObjectMeta{Name: program, Namespace: "default"}
 	t.Cleanup(func() {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName, Namespace: "default"}}
-		if err := client.IgnoreNotFound(c.Delete(context.Background(), lease)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, client.IgnoreNotFound(c.Delete(context.Background(), lease)))
 	})
 	for _, object := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: "default"}},
@@ -148,13 +140,9 @@ func install(t *testing.T, c *cluster, port int32) {
 				SideEffects:   &none, AdmissionReviewVersions: []string{"v1"},
 			}}},
 	} {
-		if err := c.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Create(t.Context(), object))
 		t.Cleanup(func() {
-			if err := c.Delete(context.Background(), object); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.Delete(context.Background(), object))
 		})
 	}
 	eventually(t, "the API server asks the webhooks", func() error {
@@ -168,9 +156,7 @@ func install(t *testing.T, c *cluster, port int32) {
 func freePort(t *testing.T) int {
 	t.Helper()
 	port, err := freeport.Port()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return port
 }
 
@@ -189,13 +175,9 @@ topologyAwareScheduling: {enabled: false}
 	command := exec.Command(os.Args[0], "--config", config, "--kubeconfig", c.kubeconfig)
 	command.Env = append(os.Environ(), asProgram+"=true")
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait()
@@ -300,9 +282,7 @@ func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {
 		return err
 	})
 
-	if err := leader.process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, leader.process.Process.Kill())
 	c.accepted(t, "after-the-leader")
 	if now := holder(); now == before || now == "" {
 		t.Errorf("the lease is held by %q, as before the leader was killed", now)

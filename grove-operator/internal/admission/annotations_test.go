@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -59,9 +60,7 @@ func testAnnotation(t *testing.T, key, one, another string) {
 				_, errs := admission.ValidateUpdate(annotated(c.old), annotated(c.value), cluster, 0)
 				got = summary(errs)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "errors (-want +got)")
 		})
 	}
 }
@@ -109,9 +108,7 @@ func TestRepair(t *testing.T) {
 			for _, err := range errs {
 				refused = append(refused, err.Error())
 			}
-			if diff := cmp.Diff(c.want, refused); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, refused), "errors (-want +got)")
 		})
 	}
 }
@@ -131,9 +128,7 @@ func TestMinRunning(t *testing.T) {
 		for _, err := range errs {
 			refused = append(refused, err.Error())
 		}
-		if diff := cmp.Diff(want, refused); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", spec, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, refused), "%s (-want +got)", spec)
 		other := set.DeepCopy()
 		other.Spec.Template.Cliques[0].Spec.MinRunning = new(int32(2))
 		if _, errs := admission.ValidateUpdate(set, other, cluster(), 3); len(errs) > 0 {

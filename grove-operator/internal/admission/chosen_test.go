@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -51,9 +52,7 @@ func TestATopologyOnItsWayOutIsNotChosen(t *testing.T) {
 			} else {
 				_, errs = admission.ValidateUpdate(c.old, c.set, cluster, 0)
 			}
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }

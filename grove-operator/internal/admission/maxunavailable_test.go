@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -91,12 +92,8 @@ func TestMaxUnavailable(t *testing.T) {
 			for _, err := range errs {
 				refused = append(refused, err.Error())
 			}
-			if diff := cmp.Diff(test.warnings, warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.errs, refused); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.warnings, warnings), "warnings (-want +got)")
+			assert.Empty(t, cmp.Diff(test.errs, refused), "errors (-want +got)")
 		})
 	}
 }

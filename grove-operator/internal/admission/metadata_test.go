@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
@@ -42,9 +43,7 @@ func TestMetadataOfTemplates(t *testing.T) {
 			set.Spec.Template.PodCliqueScalingGroups[0].Annotations = c.ofGroup
 			admission.SetDefaults(set)
 			_, errs := admission.ValidateCreate(set, cluster())
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/kueue"
@@ -33,9 +34,7 @@ func TestTheQueueOfASetStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, errs := admission.ValidateUpdate(in(c.old), in(c.new), admission.Cluster{Lookup: fixture.Lookup()}, 0)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }
@@ -62,9 +61,7 @@ func TestCliquesHaveNoQueueOfTheirOwn(t *testing.T) {
 				set.Spec.Template.Cliques[0].Labels[kueue.LabelGroup] = "g"
 			}
 			_, errs := admission.ValidateCreate(set, admission.Cluster{Lookup: fixture.Lookup()})
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/domains"
@@ -216,10 +217,8 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	}
 	warnings, _ := admission.ValidateCreate(
 		fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
-	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"},
-		warnings); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"},
+		warnings), "(-want +got)")
 }
 
 // A spread may change, unlike a constraint, and the changed set is validated.

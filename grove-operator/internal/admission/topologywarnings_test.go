@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -107,9 +108,7 @@ func TestWarningsOfTopology(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			if diff := cmp.Diff(c.want, warnings); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, warnings), "warnings (-want +got)")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -222,16 +223,12 @@ func TestAChangedTemplateIsFine(t *testing.T) {
 func TestValidateClusterTopology(t *testing.T) {
 	made := fixture.Topology("x", "zone", "rack")
 	made.Spec.Levels[1].Key = "no key"
-	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid},
-		summary(admission.ValidateClusterTopology(made))); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.levels[1].key: " + invalid},
+		summary(admission.ValidateClusterTopology(made))), "errors (-want +got)")
 	made.Spec.Levels[1].Key = "kubernetes.io/hostname"
 	made.Spec.Levels = append(made.Spec.Levels, grovev1alpha1.TopologyLevel{Domain: "host", Key: "example.com/host"})
-	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid},
-		summary(admission.ValidateClusterTopology(made))); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.levels[1].key: " + invalid},
+		summary(admission.ValidateClusterTopology(made))), "errors (-want +got)")
 }
 
 func TestTheDefaultTopologyIsTheOperators(t *testing.T) {
@@ -253,9 +250,7 @@ func TestTheDefaultTopologyIsTheOperators(t *testing.T) {
 		"those of others are":                      {summary(admission.ValidateKeptLevels(kept, other)), nil},
 		"with awareness off it is like the others": {summary(admission.ValidateKeptLevels(nil, changed)), nil},
 	} {
-		if diff := cmp.Diff(c.want, c.found); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, c.found), "%s (-want +got)", name)
 	}
 	for _, part := range []string{"topologyAwareScheduling.levels", "topologyAwareScheduling.enabled"} {
 		if reason := admission.Keeps(kept, kept.Name); !strings.Contains(reason, part) {
@@ -285,13 +280,10 @@ func TestValidateLevelChange(t *testing.T) {
 	}
 	errs := admission.ValidateLevelChange(topology.OfBinding(fixture.Binding("x", "zone")),
 		topology.OfBinding(binding), users)
-	if diff := cmp.Diff([]string{"spec.schedulerTopologyBindings: " + forbidden}, summary(errs)); diff != "" {
-		t.Errorf("another Topology of the scheduler's (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.schedulerTopologyBindings: " + forbidden}, summary(errs)),
+		"another Topology of the scheduler's (-want +got)")
 	errs = admission.ValidateLevelChange(old, changed, users)
-	if diff := cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)), "errors (-want +got)")
 	if want := "scheduled pods: ns/a (4), ns/b (1), ns/c (1), ns/d (1), ns/e (1) and others"; !strings.HasSuffix(
 		errs[0].Detail, want) {
 		t.Errorf("%q does not end with %q", errs[0].Detail, want)

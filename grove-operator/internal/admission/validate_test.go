@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -345,9 +346,7 @@ func TestConstraintsAreRefusedWhileTopologyAwarenessIsOff(t *testing.T) {
 	if len(warnings) > 0 {
 		t.Errorf("warnings about what is refused: %q", warnings)
 	}
-	if diff := cmp.Diff(want, summary(errs)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, summary(errs)), "errors (-want +got)")
 }
 
 func TestMessagesSayWhatWouldBeRight(t *testing.T) {
@@ -453,18 +452,14 @@ func TestSetDefaults(t *testing.T) {
 		grovev1alpha1.RollingRecreate, grovev1alpha1.CliqueStartupTypeAnyOrder, true, "4h0m0s", "a", int32(3), int32(3),
 		int32(2), int32(1), int32(2),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "defaults (-want +got)")
 }
 
 func TestASetHasABoundedNumberOfPods(t *testing.T) {
 	set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "replicas: 11")+"]"))
 	set.Spec.Replicas = 10000
 	_, errs := admission.ValidateCreate(set, cluster())
-	if diff := cmp.Diff([]string{"spec.replicas: " + invalid}, summary(errs)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.replicas: " + invalid}, summary(errs)), "errors (-want +got)")
 	if want := "10000 replicas of 11 pods are more than the 100000 pods that a set may have"; errs[0].Detail != want {
 		t.Errorf("detail %q, want %q", errs[0].Detail, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/children"
@@ -82,9 +83,7 @@ func TestDesired(t *testing.T) {
 			for _, claim := range children.Claims(set, c.live) {
 				got = append(got, claim.Name)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("claims (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "claims (-want +got)")
 			if !children.SharesClaims(set) {
 				t.Error("the set is said to share nothing")
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/pods"
@@ -99,9 +100,7 @@ func TestFailing(t *testing.T) {
 			if test.ready {
 				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			}
-			if diff := cmp.Diff(test.want, pods.Failing(pod)); diff != "" {
-				t.Errorf("failure (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, pods.Failing(pod)), "failure (-want +got)")
 		})
 	}
 }
@@ -128,9 +127,7 @@ func TestAContainerThatEndedForAnotherImageHasNotFailed(t *testing.T) {
 				Name: "main", ContainerID: "main-3", RestartCount: 1, LastTerminationState: last,
 				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 			}
-			if diff := cmp.Diff(c.want, pods.Failing(pod)); diff != "" {
-				t.Errorf("failure (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, pods.Failing(pod)), "failure (-want +got)")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -188,12 +189,8 @@ func TestNewImages(t *testing.T) {
 			if !ok {
 				got = nil
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("images (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(unchanged, now); diff != "" {
-				t.Errorf("the set has been changed:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "images (-want +got)")
+			assert.Empty(t, cmp.Diff(unchanged, now), "the set has been changed")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
@@ -39,9 +40,7 @@ func TestFind(t *testing.T) {
 		"s-1-a s-1 ", "s-1-g-0-b s-1 ", "s-1-g-0-c s-1 ", "s-1-g-1-b s-1 ", "s-1-g-1-c s-1 ", "s-1-g-2-b s-1-g-0 s-1",
 		"s-1-g-2-c s-1-g-0 s-1",
 	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("PodCliques, their gangs and base gangs (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, names), "PodCliques, their gangs and base gangs (-want +got)")
 	if got := layout.PodsPerCopy(set, group); got != 5 {
 		t.Errorf("%d pods in a copy, want 5", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -138,18 +139,14 @@ func TestDecide(t *testing.T) {
 				recheck = plan.Overdue.Next.Sub(now)
 			}
 			got := []any{created, deleted, recheck}
-			if diff := cmp.Diff([]any{c.create, c.delete, c.recheck}, got); diff != "" {
-				t.Errorf("create, delete, recheck (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]any{c.create, c.delete, c.recheck}, got), "create, delete, recheck (-want +got)")
 		})
 	}
 }
 
 func TestDecideAsksForTheSameNamesAgain(t *testing.T) {
 	first, again := pods.Decide(podClique(200), nil, "", now), pods.Decide(podClique(200), nil, "", now)
-	if diff := cmp.Diff(first.Create, again.Create); diff != "" {
-		t.Errorf("two looks at the same clique differ:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(first.Create, again.Create), "two looks at the same clique differ")
 	seen := map[string]bool{}
 	for _, addition := range first.Create {
 		suffix, ok := strings.CutPrefix(addition.Name, "set-0-a-")
@@ -328,9 +325,7 @@ func TestFindOverdue(t *testing.T) {
 			if !found.Next.IsZero() {
 				left = found.Next.Sub(now)
 			}
-			if diff := cmp.Diff([]any{c.serving, c.left}, []any{names, left}); diff != "" {
-				t.Errorf("serving, left (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]any{c.serving, c.left}, []any{names, left}), "serving, left (-want +got)")
 		})
 	}
 }

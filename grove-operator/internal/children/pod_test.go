@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -39,13 +40,9 @@ func make0(t *testing.T) *corev1.Pod {
 func TestPodsAreBornGated(t *testing.T) {
 	pod := make0(t)
 	want := []corev1.PodSchedulingGate{{Name: "example.com/hold"}, {Name: grovev1alpha1.SchedulingGatePodGangPending}}
-	if diff := cmp.Diff(want, pod.Spec.SchedulingGates); diff != "" {
-		t.Errorf("gates (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, pod.Spec.SchedulingGates), "gates (-want +got)")
 	pods.Ungate(pod)
-	if diff := cmp.Diff(want[:1], pod.Spec.SchedulingGates); diff != "" {
-		t.Errorf("gates once the gang is there (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want[:1], pod.Spec.SchedulingGates), "gates once the gang is there (-want +got)")
 	if pods.Gated(pod) {
 		t.Error("the pod still counts as gated by the operator")
 	}
@@ -82,9 +79,8 @@ func TestTemplatesSayNotWhereAPodBelongs(t *testing.T) {
 func TestPodsFindTheirWay(t *testing.T) {
 	pod := make0(t)
 	got := []string{pod.GenerateName, pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.SchedulerName}
-	if diff := cmp.Diff([]string{"set-0-a-", "set-0-a-0", "set-0", "ours"}, got); diff != "" {
-		t.Errorf("generateName, hostname, subdomain, scheduler (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"set-0-a-", "set-0-a-0", "set-0", "ours"}, got),
+		"generateName, hostname, subdomain, scheduler (-want +got)")
 	var env []string
 	for _, variable := range pod.Spec.Containers[0].Env {
 		env = append(env, variable.Name+"="+variable.Value)
@@ -93,7 +89,5 @@ func TestPodsFindTheirWay(t *testing.T) {
 		"GROVE_PCS_NAME=set", "GROVE_PCS_INDEX=0", "GROVE_PCLQ_NAME=set-0-a", "GROVE_PCLQ_POD_INDEX=0",
 		"GROVE_HEADLESS_SERVICE=set-0.ns.svc.cluster.local", "USER=x",
 	}
-	if diff := cmp.Diff(want, env); diff != "" {
-		t.Errorf("environment, the operator's before the user's (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, env), "environment, the operator's before the user's (-want +got)")
 }

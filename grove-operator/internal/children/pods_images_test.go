@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
@@ -46,18 +48,12 @@ func updated(t *testing.T, images map[string]string) option {
 	return func(pod *corev1.Pod) {
 		t.Helper()
 		before, err := json.Marshal(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		patch := pods.ImageUpdate{Pod: pod.DeepCopy(), Images: images, Hash: "new"}.Patch()
 		after, err := strategicpatch.StrategicMergePatch(before, patch, &corev1.Pod{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		*pod = corev1.Pod{}
-		if err := json.Unmarshal(after, pod); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(after, pod))
 	}
 }
 
@@ -71,19 +67,16 @@ func TestAnImageUpdateChangesImagesAndNothingElse(t *testing.T) {
 	}
 	want.Spec.InitContainers[0].Image, want.Spec.Containers[0].Image = "mesh:2", "main:2"
 	got.CreationTimestamp = want.CreationTimestamp // JSON has it in another time zone.
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pod (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "pod (-want +got)")
 }
 
 // TestAnImageUpdateIsOfThePodThatWasSeen: a change since then, such as a container that was started, is not
 // overwritten.
 func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	var patch corev1.Pod
-	if err := json.Unmarshal(pods.ImageUpdate{Pod: running(), Images: map[string]string{"main": "main:2"}}.Patch(),
-		&patch); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t,
+		json.Unmarshal(pods.ImageUpdate{Pod: running(), Images: map[string]string{"main": "main:2"}}.Patch(),
+			&patch))
 	if patch.UID != "uid" || patch.ResourceVersion != "7" {
 		t.Errorf("the patch is bound to uid %q and version %q", patch.UID, patch.ResourceVersion)
 	}

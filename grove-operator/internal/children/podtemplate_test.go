@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -77,9 +78,8 @@ func TestNext(t *testing.T) {
 			}
 			now, want := setOf(t, "two"), setOf(t, c.want)
 			got := podtemplate.Next(now, &now.Spec.Template.Cliques[0], live, c.reached)
-			if diff := cmp.Diff(podtemplate.Of(want, &want.Spec.Template.Cliques[0]), got); diff != "" {
-				t.Errorf("template (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(podtemplate.Of(want, &want.Spec.Template.Cliques[0]), got),
+				"template (-want +got)")
 		})
 	}
 }

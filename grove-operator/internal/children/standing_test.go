@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -72,15 +73,12 @@ func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
 		"s-1-g-1-leader-0 copy"}
 	want := append(slices.Clone(copies), "s-0-router-0 replica", "s-1-router-0 replica")
 	slices.Sort(want)
-	if diff := cmp.Diff(want, everyPod(set)); diff != "" {
-		t.Errorf("pods that stand for others (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, everyPod(set)), "pods that stand for others (-want +got)")
 	slices.Reverse(set.Spec.Template.Cliques)
 	want = slices.Clone(copies)
 	want[0], want[2] = "s-0-g-0-leader-0 copy replica", "s-1-g-0-leader-0 copy replica"
-	if diff := cmp.Diff(want, everyPod(set)); diff != "" {
-		t.Errorf("pods that stand for others, with the first clique in a group (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, everyPod(set)),
+		"pods that stand for others, with the first clique in a group (-want +got)")
 }
 
 // TestRelabelStanding: pods are written as their index, c if one stands for a copy and r if for a replica, - if it is
@@ -126,9 +124,7 @@ func TestRelabelStanding(t *testing.T) {
 				}
 				got = append(got, words)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("changes (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "changes (-want +got)")
 		})
 	}
 }

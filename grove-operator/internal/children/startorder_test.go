@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -91,9 +92,7 @@ func TestParents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, "metadata: {name: s}\nspec:\n  replicas: 2\n  template:\n    "+c.template)
-			if diff := cmp.Diff(c.want, waits(set)); diff != "" {
-				t.Errorf("who waits for whom (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, waits(set)), "who waits for whom (-want +got)")
 		})
 	}
 }
@@ -178,24 +177,20 @@ spec:
       - {name: again, spec: {podSpec: {serviceAccountName: theirs}}}
       - {name: without, spec: {podSpec: {}}}
 `)
-	if diff := cmp.Diff([]string{"by-the-old-field", "s", "theirs"}, layout.Accounts(set, nil)); diff != "" {
-		t.Errorf("accounts that look at pods (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"by-the-old-field", "s", "theirs"}, layout.Accounts(set, nil)),
+		"accounts that look at pods (-want +got)")
 	cliques := set.Spec.Template.Cliques
 	var got []string
 	for i := range cliques {
 		got = append(got, layout.Account(set, &cliques[i], &cliques[i].Spec.PodSpec))
 	}
-	if diff := cmp.Diff([]string{"never-waits", "theirs", "by-the-old-field", "theirs", "s"}, got); diff != "" {
-		t.Errorf("account of each clique's pods (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"never-waits", "theirs", "by-the-old-field", "theirs", "s"}, got),
+		"account of each clique's pods (-want +got)")
 	set.Spec.Template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeAnyOrder
 	if account := layout.Account(set, &cliques[4], &cliques[4].Spec.PodSpec); account != "" {
 		t.Errorf("pods that do not wait get account %q, want that of the namespace", account)
 	}
-	if diff := cmp.Diff([]string{"s"}, layout.Accounts(set, nil)); diff != "" {
-		t.Errorf("accounts where nobody waits (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"s"}, layout.Accounts(set, nil)), "accounts where nobody waits (-want +got)")
 }
 
 // TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account of their own
@@ -215,9 +210,8 @@ spec:
 	for i, account := range []string{"never-waits-either", "after"} {
 		set.Spec.Template.Cliques[i].Spec.PodSpec.ServiceAccountName = account
 	}
-	if diff := cmp.Diff([]string{"after", "before", "s"}, layout.Accounts(set, podCliques)); diff != "" {
-		t.Errorf("accounts that look at pods (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"after", "before", "s"}, layout.Accounts(set, podCliques)),
+		"accounts that look at pods (-want +got)")
 }
 
 func TestParseParent(t *testing.T) {

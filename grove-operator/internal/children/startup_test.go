@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
@@ -53,9 +54,7 @@ func TestPodsThatWaitDoSoFirst(t *testing.T) {
 		pod.Spec.Volumes[1].Name, pod.Spec.ServiceAccountName}
 	want := []any{layout.StartupContainer, "i:1", []string{"--after=set-0-a:2"}, layout.StartupVolume, "theirs",
 		layout.StartupVolume, "set"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("name, image, arguments, mount, volumes, account (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "name, image, arguments, mount, volumes, account (-want +got)")
 	for _, others := range append(pod.Spec.InitContainers[1:], pod.Spec.Containers...) {
 		if len(others.VolumeMounts) > 0 {
 			t.Errorf("container %s sees the token too: %v", others.Name, others.VolumeMounts)
@@ -86,7 +85,5 @@ func TestAnotherImageRollsNothing(t *testing.T) {
 	if before.Spec.InitContainers[0].Image == after.Spec.InitContainers[0].Image {
 		t.Fatal("the image is the same; the test shows nothing")
 	}
-	if diff := cmp.Diff(before.Labels, after.Labels); diff != "" {
-		t.Errorf("labels, the template's hash among them (-before +after):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(before.Labels, after.Labels), "labels, the template's hash among them (-before +after)")
 }

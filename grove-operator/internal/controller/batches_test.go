@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/grove-operator/internal/passes"
 )
 
@@ -29,9 +31,7 @@ func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-	if err == nil || err.Error() != "call 7\ncall 57" {
-		t.Errorf("error %v, want those of calls 7 and 57", err)
-	}
+	require.EqualError(t, err, "call 7\ncall 57")
 	if peak.Load() > 16 {
 		t.Errorf("%d calls at once, want at most 16", peak.Load())
 	}

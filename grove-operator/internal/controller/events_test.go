@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -62,9 +64,7 @@ func TestRecorderSaysWhatHappenedOnce(t *testing.T) {
 		{kind: "Normal", reason: "GatesOpened", action: "OpenGates", note: "all gates", related: true},
 		{kind: "Warning", reason: "ReconcileFailed", action: "Reconcile", note: "refused"},
 	}
-	if diff := cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})), "events (-want +got)")
 }
 
 func TestAFailureThatLastsIsReportedOnce(t *testing.T) {
@@ -78,21 +78,15 @@ func TestAFailureThatLastsIsReportedOnce(t *testing.T) {
 	}
 	events.New(heard).Failures(&grovev1alpha1.PodClique{}, failures("quota"), failures("quota", "name taken"))
 	want := []said{{kind: "Warning", reason: "ReconcileFailed", action: "Reconcile", note: "name taken"}}
-	if diff := cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, heard.all, cmp.AllowUnexported(said{})), "events (-want +got)")
 }
 
 // TestEveryReasonIsDocumented compares the constants with the table of events for users.
 func TestEveryReasonIsDocumented(t *testing.T) {
 	source, err := os.ReadFile("../events/events.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	docs, err := os.ReadFile("../../../docs/grove-operator.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(docs), "\n## Events\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var said, documented []string

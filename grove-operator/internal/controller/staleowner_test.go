@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,9 +94,7 @@ spec:
 			if released := apierrors.IsNotFound(err); released != c.released || client.IgnoreNotFound(err) != nil {
 				t.Errorf("released: %v (%v), want %v", released, err, c.released)
 			}
-			if diff := cmp.Diff(c.deleted, deleted); diff != "" {
-				t.Errorf("deleted (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.deleted, deleted), "deleted (-want +got)")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,9 +54,7 @@ func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			slices.Sort(world.deleted)
-			if diff := cmp.Diff(c.want, world.deleted); diff != "" {
-				t.Errorf("deleted (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, world.deleted), "deleted (-want +got)")
 		})
 	}
 }
@@ -86,9 +85,7 @@ func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 			if released := apierrors.IsNotFound(err); released != c.released || client.IgnoreNotFound(err) != nil {
 				t.Errorf("released: %v (%v), want %v", released, err, c.released)
 			}
-			if diff := cmp.Diff(c.deleted, world.deleted); diff != "" {
-				t.Errorf("deleted (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.deleted, world.deleted), "deleted (-want +got)")
 		})
 	}
 }
@@ -124,9 +121,7 @@ func TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor(t *testing.T) {
 			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, made); diff != "" {
-				t.Errorf("made (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, made), "made (-want +got)")
 		})
 	}
 }

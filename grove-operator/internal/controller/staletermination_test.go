@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -170,9 +171,8 @@ spec:
 					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.object)}); (err != nil) != c.unread {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff([]any{c.want, c.deleted}, []any{recorded, deleted}); diff != "" {
-					t.Errorf("recorded, deleted (-want +got):\n%s", diff)
-				}
+				assert.Empty(t, cmp.Diff([]any{c.want, c.deleted}, []any{recorded, deleted}),
+					"recorded, deleted (-want +got)")
 			})
 		}
 	}

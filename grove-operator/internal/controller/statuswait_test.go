@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
@@ -71,9 +72,7 @@ func (w *wave) pass(t *testing.T) time.Duration {
 func (w *wave) list(t *testing.T) {
 	t.Helper()
 	var pods corev1.PodList
-	if err := w.List(t.Context(), &pods); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.List(t.Context(), &pods))
 	group := schedulerv1alpha1.PodGroup{Name: w.key.Name}
 	for _, pod := range pods.Items {
 		group.PodReferences = append(group.PodReferences,
@@ -81,9 +80,7 @@ func (w *wave) list(t *testing.T) {
 	}
 	gang := &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: "s-0"}}
 	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{group}
-	if err := w.Create(t.Context(), gang); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Create(t.Context(), gang))
 }
 
 func (w *wave) expect(t *testing.T, statuses int, when string) {
@@ -135,9 +132,7 @@ func TestAStatusIsNotWrittenBetweenTheDeletionOfPodsAndTheirEnd(t *testing.T) {
 	w := newWave(t)
 	w.pass(t)
 	owner := &grovev1alpha1.PodClique{}
-	if err := errors.Join(w.Get(t.Context(), w.key, owner), w.Delete(t.Context(), owner)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(w.Get(t.Context(), w.key, owner), w.Delete(t.Context(), owner)))
 	w.pass(t)
 	w.expect(t, 0, "pods are deleted")
 	w.pass(t)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,13 +45,9 @@ const side = 16
 // e2e-crashes.
 func TestEveryCallMayFailOnce(t *testing.T) {
 	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cluster.Stop())
 	})
 	passes.Window, passes.Late, gangs.Silence = 40*time.Millisecond, 200*time.Millisecond, 0
 	faulty := injector{mu: &sync.Mutex{}, plans: map[string]*plan{}}
@@ -132,25 +130,17 @@ func (i injector) expect(namespace string, what *plan) *plan {
 func newStage(t *testing.T, config *rest.Config, faulty injector) stage {
 	t.Helper()
 	objects, err := cache.New(config, cache.Options{Scheme: controller.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	go func() {
-		if err := objects.Start(t.Context()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, objects.Start(t.Context()))
 	}()
 	c, err := client.New(config, client.Options{
 		Scheme: controller.Scheme(), Cache: &client.CacheOptions{Reader: objects, Unstructured: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counted := &births{seen: map[string][]types.UID{}}
 	pods, err := objects.GetInformer(t.Context(), &corev1.Pod{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := pods.AddEventHandler(counted); err != nil {
 		t.Fatal(err)
 	}
@@ -197,9 +187,7 @@ func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: managerstart.Controllers(), GracefulShutdownTimeout: new(patience),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	operator := &groveconfigv1alpha1.OperatorConfiguration{}
 	configuration.SetDefaults(operator)
 	// Many worlds at once make more requests than an operator does.
@@ -208,9 +196,7 @@ func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 	controllers := &operator.Controllers
 	controllers.PodCliqueSet.ConcurrentSyncs, controllers.PodCliqueScalingGroup.ConcurrentSyncs = &syncs, &syncs
 	controllers.PodClique.ConcurrentSyncs, controllers.PodGang.ConcurrentSyncs = &syncs, &syncs
-	if err := controller.Add(t.Context(), mgr, operator); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, controller.Add(t.Context(), mgr, operator))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

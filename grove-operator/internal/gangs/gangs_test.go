@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -125,9 +126,8 @@ func TestDesired(t *testing.T) {
 			set := fixture.Set(t, manifest)
 			resolved := topology.Resolve(set,
 				fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
-			if diff := cmp.Diff(c.want, sketch(gangs.Desired(set, 0, resolved, c.live.view()))); diff != "" {
-				t.Errorf("gangs (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, sketch(gangs.Desired(set, 0, resolved, c.live.view()))),
+				"gangs (-want +got)")
 		})
 	}
 }
@@ -262,10 +262,8 @@ func TestStatus(t *testing.T) {
 				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status,
 					condition.Reason))
 			}
-			if diff := cmp.Diff([]string{string(c.phase), c.want},
-				[]string{string(status.Phase), strings.Join(conditions, " ")}); diff != "" {
-				t.Errorf("phase, conditions (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{string(c.phase), c.want},
+				[]string{string(status.Phase), strings.Join(conditions, " ")}), "phase, conditions (-want +got)")
 		})
 	}
 }

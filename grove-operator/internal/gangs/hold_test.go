@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -69,9 +70,7 @@ func TestGangsOfAHeldSet(t *testing.T) {
 				return before[0]
 			}
 			got := gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup(c.now...)), view)
-			if diff := cmp.Diff(c.want, sketch(got)); diff != "" {
-				t.Errorf("gangs (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, sketch(got)), "gangs (-want +got)")
 			if held := got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != c.held {
 				t.Errorf("held for %q, want %q", held, c.held)
 			}
@@ -93,9 +92,7 @@ func TestAGangOfAnotherTopologyKeepsNothing(t *testing.T) {
 	set.Spec.Template.ClusterTopologyName = "other"
 	got := gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup(fixture.Topology("other", "rack"))), view)
 	const want = "s-0: s-0-a×2 s-0-g-0-b×1 s-0-g-1-b×1; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]"
-	if diff := cmp.Diff(want, sketch(got)[0]); diff != "" {
-		t.Errorf("base gang (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, sketch(got)[0]), "base gang (-want +got)")
 	if held :=
 		got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != "level zone, host of ClusterTopology other" {
 		t.Errorf("held for %q", held)

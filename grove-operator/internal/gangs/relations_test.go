@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -158,9 +159,7 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 				}
 				got = append(got, read)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("relations (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "relations (-want +got)")
 		})
 	}
 }
@@ -180,9 +179,7 @@ spec:
 		topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))),
 		live{}.view())
 	want := []string{"s-0: s-0-p-0×1 s-0-p-0-b×1 s-0-p-1-b×1; s-0-p-0[s-0-p-0-b]; s-0-p-1[s-0-p-1-b]"}
-	if diff := cmp.Diff(want, sketch(made)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, sketch(made)), "(-want +got)")
 	read, _ := relations.Parse(
 		map[string]string{
 			schedulingv2alpha2.AnnotationRelations: made[0].Annotations[schedulingv2alpha2.AnnotationRelations],

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -61,9 +62,7 @@ spec:
 			for _, gang := range gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup()), c.live.view()) {
 				got = append(got, gang.Annotations[schedulingv2alpha2.AnnotationExpectedPods])
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("expected pods (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "expected pods (-want +got)")
 		})
 	}
 }
@@ -119,9 +118,7 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 						got[key] = value
 					}
 				}
-				if diff := cmp.Diff(c.want, got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", gang.Name, diff)
-				}
+				assert.Empty(t, cmp.Diff(c.want, got), "%s (-want +got)", gang.Name)
 			}
 		})
 	}
@@ -142,9 +139,7 @@ func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	}
 	for _, gang := range made {
 		delete(gang.Annotations, schedulingv2alpha2.AnnotationExpectedPods)
-		if diff := cmp.Diff(asked, gang.Annotations); diff != "" {
-			t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
-		}
+		assert.Empty(t, cmp.Diff(asked, gang.Annotations), "annotations of %s (-want +got)", gang.Name)
 	}
 }
 
@@ -171,9 +166,8 @@ func TestAPolicyOfRepairIsThatOfAllGangs(t *testing.T) {
 			set.Annotations, set.Spec.Template.Repair = c.annotated, c.repair
 			for _, gang := range gangs.Desired(set, 0, topology.Resolution{}, live{}.view()) {
 				delete(gang.Annotations, schedulingv2alpha2.AnnotationExpectedPods)
-				if diff := cmp.Diff(c.want, gang.Annotations, cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
-				}
+				assert.Empty(t, cmp.Diff(c.want, gang.Annotations, cmpopts.EquateEmpty()),
+					"annotations of %s (-want +got)", gang.Name)
 			}
 		})
 	}

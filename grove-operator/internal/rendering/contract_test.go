@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
@@ -31,18 +32,15 @@ func TestAnySetBecomesWhatTheContractSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := contract.AnySet(t, "ns")
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		document := manifests.Document{Object: &unstructured.Unstructured{Object: fields}}
 		document.Object.SetGroupVersionKind(grovev1alpha1.GroupVersion.WithKind("PodCliqueSet"))
 		rendered, findings := rendering.Decide([]manifests.Document{document}, config)
 		for _, finding := range findings {
 			t.Fatalf("the set is turned down: %v", finding)
 		}
-		if diff := cmp.Diff(offline(contract.Of(set)), contract.Observed(typed(t, rendered))); diff != "" {
-			t.Fatalf("objects (-contract +rendered):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(offline(contract.Of(set)), contract.Observed(typed(t, rendered))),
+			"objects (-contract +rendered)")
 	})
 }
 
@@ -73,9 +71,7 @@ func typed(t *rapid.T, rendered []runtime.Object) []client.Object {
 		if err == nil {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields.Object, empty)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, empty.(client.Object))
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,9 +34,7 @@ func FuzzRender(f *testing.F) {
 			}
 		}
 		var written bytes.Buffer
-		if err := manifests.Write(&written, manifests.JSON, objects); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, manifests.Write(&written, manifests.JSON, objects))
 		for _, object := range objects {
 			made := object.(*unstructured.Unstructured)
 			errs := metav1validation.ValidateLabels(made.GetLabels(), nil)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/manifests"
@@ -55,9 +57,7 @@ func configOf(t *testing.T, folder string) *groveconfigv1alpha1.OperatorConfigur
 func run(t *testing.T, input string, config *groveconfigv1alpha1.OperatorConfiguration) (printed, said string) {
 	t.Helper()
 	content, err := os.ReadFile(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	documents, findings := manifests.Parse("input.yaml", content)
 	objects, more := rendering.Decide(documents, config)
 	rejected := false
@@ -69,9 +69,7 @@ func run(t *testing.T, input string, config *groveconfigv1alpha1.OperatorConfigu
 		return "", said
 	}
 	var out bytes.Buffer
-	if err := manifests.Write(&out, manifests.YAML, objects); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manifests.Write(&out, manifests.YAML, objects))
 	return out.String(), said
 }
 
@@ -84,9 +82,7 @@ func compare(t *testing.T, file, got string) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	assert.Empty(t, cmp.Diff(string(want), got), "%s (-want +got)", file)
 }
 
 func write(t *testing.T, file, content string) {
@@ -97,9 +93,7 @@ func write(t *testing.T, file, content string) {
 		}
 		return
 	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o644))
 }
 
 func TestDecideGivesTheSameBytesEveryTime(t *testing.T) {
@@ -117,9 +111,7 @@ func TestDecideGivesTheSameBytesEveryTime(t *testing.T) {
 
 func TestNothingIsMadeTwice(t *testing.T) {
 	content, err := os.ReadFile("testdata/every-option/input.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	documents, findings := manifests.Parse("input.yaml", bytes.Join([][]byte{content, content}, []byte("\n---\n")))
 	if len(findings) > 0 {
 		t.Fatal(findings)

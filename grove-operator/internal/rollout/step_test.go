@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/rollout"
@@ -210,9 +211,8 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 				deletes = append(deletes, pod.Name)
 			}
 			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, surges(step), step.Done}
-			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.surge, c.done}, got); diff != "" {
-				t.Errorf("deletes, waits for, why, copies, done (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]any{c.deletes, c.waiting, c.why, c.surge, c.done}, got),
+				"deletes, waits for, why, copies, done (-want +got)")
 		})
 	}
 }
@@ -450,9 +450,8 @@ func TestNext(t *testing.T) {
 				deletes = append(deletes, pod.Name)
 			}
 			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, step.Done}
-			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.done}, got); diff != "" {
-				t.Errorf("deletes, waits for, why, done (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]any{c.deletes, c.waiting, c.why, c.done}, got),
+				"deletes, waits for, why, done (-want +got)")
 		})
 	}
 }

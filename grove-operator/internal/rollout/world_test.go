@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -377,17 +378,11 @@ func (w *world) vanish(pod *corev1.Pod) {
 func (w *world) updateImages(update pods.ImageUpdate) {
 	w.noteReplaced(update.Pod)
 	before, err := json.Marshal(update.Pod)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	after, err := strategicpatch.StrategicMergePatch(before, update.Patch(), &corev1.Pod{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, err)
 	patched := &corev1.Pod{}
-	if err := json.Unmarshal(after, patched); err != nil {
-		w.t.Fatal(err)
-	}
+	require.NoError(w.t, json.Unmarshal(after, patched))
 	w.pods[patched.Name] = patched
 	w.checkUpdatedInPlace(patched)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,9 +59,7 @@ func TestPodsThatFailAreSaidToFail(t *testing.T) {
 			clique := podClique(int32(len(pods)), 1, false)
 			clique.Generation = 4
 			clique.Status = status.OfPodClique(clique, pods, "", status.Update{})
-			if diff := cmp.Diff(test.want, status.Failing(clique)); diff != "" {
-				t.Errorf("what fails (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, status.Failing(clique)), "what fails (-want +got)")
 			condition := meta.FindStatusCondition(clique.Status.Conditions, "PodsFailing")
 			if (condition != nil) != (test.want != "") ||
 				condition != nil && (condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != 4) {
@@ -100,9 +99,7 @@ func TestAScalingGroupSaysWhatFailsInIt(t *testing.T) {
 		t.Fatal("the scaling group says nothing")
 	}
 	got.LastTransitionTime = metav1.Time{}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("condition (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "condition (-want +got)")
 	group.Status = status.OfScalingGroup(group, []*grovev1alpha1.PodClique{member("g-0-worker"), member("g-0-leader")},
 		status.Update{})
 	if meta.FindStatusCondition(group.Status.Conditions, "PodsFailing") != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -41,14 +43,10 @@ func TestGangsWithProblemsAreListedFirst(t *testing.T) {
 	for _, gang := range got.PodGangStatuses {
 		names = append(names, gang.Name)
 	}
-	if diff := cmp.Diff("i f g e b d a c h", strings.Join(names, " ")); diff != "" {
-		t.Errorf("gangs (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff("i f g e b d a c h", strings.Join(names, " ")), "gangs (-want +got)")
 	want := &grovev1alpha1.PodGangCounts{Total: 9, Pending: 2, Starting: 1, Running: 4, Failed: 1, Succeeded: 1, Scored: 2,
 		LowestPlacementScore: ptr.To(0.5)}
-	if diff := cmp.Diff(want, got.PodGangs); diff != "" {
-		t.Errorf("counts (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got.PodGangs), "counts (-want +got)")
 }
 
 // TestTheStatusOfThousandsOfGangsFitsIntoAnObject: etcd takes 1.5 MiB, and the spec needs some of it. Messages of the
@@ -65,9 +63,7 @@ func TestTheStatusOfThousandsOfGangsFitsIntoAnObject(t *testing.T) {
 		observed.Gangs = append(observed.Gangs, gang)
 	}
 	content, err := json.Marshal(status.OfSet(set, observed, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Logf("%d bytes", len(content))
 	if len(content) > 512<<10 {
 		t.Errorf("the status has %d bytes", len(content))

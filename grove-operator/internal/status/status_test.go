@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -135,12 +136,9 @@ func TestOfPodClique(t *testing.T) {
 			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas,
 				got.ScheduleGatedReplicas)
 			want := []any{c.counts, c.conditions, c.reached, c.current}
-			if diff := cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable,
-				got.CurrentPodTemplateHash != nil}); diff != "" {
-				t.Errorf(
-					"counts (all, scheduled, ready, updated, gated), conditions, reached, current (-want +got):\n%s",
-					diff)
-			}
+			assert.Empty(t, cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable,
+				got.CurrentPodTemplateHash != nil}),
+				"counts (all, scheduled, ready, updated, gated), conditions, reached, current (-want +got)")
 		})
 	}
 }
@@ -236,10 +234,9 @@ func TestOfScalingGroup(t *testing.T) {
 			group := observed.ScalingGroups["s-0-g"]
 			got := status.OfScalingGroup(group, c.change(group, members), status.Update{})
 			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.AvailableReplicas, got.UpdatedReplicas)
-			if diff := cmp.Diff([]string{c.counts, c.breach},
-				[]string{counts, conditions(got.Conditions)}); diff != "" {
-				t.Errorf("counts (all, scheduled, available, updated), condition (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{c.counts, c.breach},
+				[]string{counts, conditions(got.Conditions)}),
+				"counts (all, scheduled, available, updated), condition (-want +got)")
 		})
 	}
 }
@@ -362,9 +359,8 @@ func TestOfSet(t *testing.T) {
 			ready := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionReady)
 			want := []string{c.counts, c.reason, c.message}
 			counts := fmt.Sprint(got.Replicas, got.AvailableReplicas, got.UpdatedReplicas)
-			if diff := cmp.Diff(want, []string{counts, ready.Reason, ready.Message}); diff != "" {
-				t.Errorf("counts (all, available, updated), reason, message of Ready (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, []string{counts, ready.Reason, ready.Message}),
+				"counts (all, available, updated), reason, message of Ready (-want +got)")
 		})
 	}
 }
@@ -381,9 +377,8 @@ func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 		return status.OfSet(set, observed, nil)
 	}
 	set.Status = said(1, "every group has its minimum")
-	if diff := cmp.Diff(set.Status, said(2, "every group has its minimum")); diff != "" {
-		t.Errorf("another generation of a gang has the set's status written (-before +after):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(set.Status, said(2, "every group has its minimum")),
+		"another generation of a gang has the set's status written (-before +after)")
 	if diff := cmp.Diff(set.Status, said(2, "another message")); diff == "" {
 		t.Error("another message of a gang is not repeated by the set")
 	}
@@ -407,9 +402,8 @@ func TestLastErrors(t *testing.T) {
 	for _, entry := range got {
 		lines = append(lines, fmt.Sprint(entry.Code, " ", entry.ObservedAt.Unix()))
 	}
-	if diff := cmp.Diff([]string{"Forbidden 1000", "NameTaken 2000", "ReconcileFailed 2000"}, lines); diff != "" {
-		t.Errorf("code and time of each error (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"Forbidden 1000", "NameTaken 2000", "ReconcileFailed 2000"}, lines),
+		"code and time of each error (-want +got)")
 	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p",
 		errors.New("namespace n is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}

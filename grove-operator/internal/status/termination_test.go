@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -165,10 +166,8 @@ func TestDecide(t *testing.T) {
 			if !plan.Recheck.IsZero() {
 				recheck = plan.Recheck.Sub(now)
 			}
-			if diff := cmp.Diff([]any{c.want, c.begun, c.delete, c.recheck},
-				[]any{got, plan.Begun, deleted, recheck}); diff != "" {
-				t.Errorf("recorded, begun, deleted, recheck (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]any{c.want, c.begun, c.delete, c.recheck},
+				[]any{got, plan.Begun, deleted, recheck}), "recorded, begun, deleted, recheck (-want +got)")
 		})
 	}
 }
@@ -183,9 +182,7 @@ func TestTheRecordHasEverythingToFinishFrom(t *testing.T) {
 		Index: 3, StartedAt: metav1.NewTime(now), Message: "below the minimum for 1h0m0s: a",
 		Objects: []grovev1alpha1.TerminatedObject{recorded("a", "0"), recorded("b", "1")},
 	}
-	if diff := cmp.Diff(want, plan.Record); diff != "" {
-		t.Errorf("record (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, plan.Record), "record (-want +got)")
 }
 
 func TestReplicas(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -62,9 +63,8 @@ func TestTopologyKept(t *testing.T) {
 				PlacedElsewhere: []string{"s-1-a-x"},
 			}, nil)
 			found := meta.FindStatusCondition(judged.Conditions, grovev1alpha1.ConditionTopologyKept)
-			if diff := cmp.Diff(c.want, []string{string(found.Status), found.Reason, found.Message}); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, []string{string(found.Status), found.Reason, found.Message}),
+				"condition (-want +got)")
 			if judged.ClusterTopologyName != c.inForce {
 				t.Errorf("topology in status %q, want %q", judged.ClusterTopologyName, c.inForce)
 			}

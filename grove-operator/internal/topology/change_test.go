@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -108,9 +109,8 @@ func TestDecide(t *testing.T) {
 			for _, pod := range got.Outdated {
 				outdated = append(outdated, pod.Name)
 			}
-			if diff := cmp.Diff([]any{c.want, c.outdated}, []any{got.Topology, outdated}); diff != "" {
-				t.Errorf("topology, outdated (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]any{c.want, c.outdated}, []any{got.Topology, outdated}),
+				"topology, outdated (-want +got)")
 		})
 	}
 }

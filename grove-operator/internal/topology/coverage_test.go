@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -30,9 +32,7 @@ func TestNodesNeedNoLabelOfNUMAZones(t *testing.T) {
 	nodes := []topology.Node{node("a", "rack", "1"), node("b", "rack", "1", "numa", "0"), node("c", "numa", "0")}
 	want := topology.Coverage{Complete: 2, Without: 1, WithoutOn: []string{"c"}, Levels: []grovev1alpha1.TopologyLevelStatus{
 		{Domain: "rack", Nodes: 2, DomainCount: 1}}}
-	if diff := cmp.Diff(want, topology.CoverageOf(levels, nodes)); diff != "" {
-		t.Errorf("coverage (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, topology.CoverageOf(levels, nodes)), "coverage (-want +got)")
 	if topology.LabelsDiffer(levels, nodes[0].Labels, nodes[1].Labels) {
 		t.Error("a label of NUMA zones changes the coverage")
 	}
@@ -102,9 +102,7 @@ func TestTake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := topology.CoverageOf(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("coverage (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "coverage (-want +got)")
 			if got.Missing() != c.says {
 				t.Errorf("it says %q, want %q", got.Missing(), c.says)
 			}
@@ -128,9 +126,7 @@ func TestTakeAgreesWithQuestionsToEachNode(t *testing.T) {
 		want := asked(levels, nodes)
 		seed := rapid.Uint64().Draw(t, "order")
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		if diff := cmp.Diff(want, topology.CoverageOf(levels, nodes)); diff != "" {
-			t.Fatalf("coverage (-want +got):\n%s", diff)
-		}
+		require.Empty(t, cmp.Diff(want, topology.CoverageOf(levels, nodes)), "coverage (-want +got)")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -42,9 +43,7 @@ func TestWrongLevelsAreReportedOnceEach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := [][]string{fields(topology.ValidateLevels(field.NewPath("l"), c.levels)),
 				fields(topology.ValidateOrder(field.NewPath("l"), c.levels))}
-			if diff := cmp.Diff([][]string{c.levelsAt, c.order}, got); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([][]string{c.levelsAt, c.order}, got), "findings (-want +got)")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -73,9 +74,7 @@ func TestResolveSaysWhatIsMissing(t *testing.T) {
 			condition := topology.Resolve(set(t, c.template), fixture.Lookup(c.cluster...)).Condition(7)
 			got := []any{condition.Type, condition.Status, condition.Reason, condition.ObservedGeneration}
 			want := []any{grovev1alpha1.ConditionTopologyLevelsUnavailable, c.status, c.reason, int64(7)}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, got), "condition (-want +got)")
 		})
 	}
 }
@@ -83,9 +82,7 @@ func TestResolveSaysWhatIsMissing(t *testing.T) {
 func TestMissingDomainsAreListedBroadestFirst(t *testing.T) {
 	resolved := topology.Resolve(set(t, rackAndZone),
 		fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")))
-	if diff := cmp.Diff([]grovev1alpha1.TopologyDomain{"zone", "rack"}, resolved.Missing); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]grovev1alpha1.TopologyDomain{"zone", "rack"}, resolved.Missing), "missing (-want +got)")
 }
 
 func TestTranslate(t *testing.T) {
@@ -117,9 +114,7 @@ func TestTranslate(t *testing.T) {
 				return
 			}
 			keys := []string{value(got.PackConstraint.Required), value(got.PackConstraint.Preferred)}
-			if diff := cmp.Diff([]string{c.required, c.preferred}, keys); diff != "" {
-				t.Errorf("required, preferred (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{c.required, c.preferred}, keys), "required, preferred (-want +got)")
 		})
 	}
 }
@@ -162,9 +157,7 @@ func TestKeyProblem(t *testing.T) {
 					wrong = append(wrong, level.Key)
 				}
 			}
-			if diff := cmp.Diff(c.wrong, wrong); diff != "" {
-				t.Errorf("keys with a problem (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.wrong, wrong), "keys with a problem (-want +got)")
 		})
 	}
 }
@@ -191,9 +184,8 @@ func TestTheSchedulerFindsZonesBelowSingleHosts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			described := fixture.Topology("t")
 			described.Spec.Levels = append(c.above, of("numa", zones.NodeLabel))
-			if diff := cmp.Diff(c.want, topology.ForScheduler(topology.Of(described)).Spec.Levels); diff != "" {
-				t.Errorf("levels (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, topology.ForScheduler(topology.Of(described)).Spec.Levels),
+				"levels (-want +got)")
 		})
 	}
 }
@@ -211,9 +203,7 @@ func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
 	for _, level := range topology.ForScheduler(topology.Of(made)).Spec.Levels {
 		labels = append(labels, level.NodeLabel)
 	}
-	if diff := cmp.Diff([]string{"z", "r", "h"}, labels); diff != "" {
-		t.Errorf("levels of the scheduler's Topology (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"z", "r", "h"}, labels), "levels of the scheduler's Topology (-want +got)")
 	if topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}) != nil {
 		t.Error("there is a default topology although topology awareness is off")
 	}
@@ -256,9 +246,7 @@ func TestConditionSaysWhatFollows(t *testing.T) {
 			asking.Annotations = map[string]string{grovev1alpha1.AnnotationMissingTopologyLevel: c.policy}
 			resolved := topology.Resolve(asking, fixture.Lookup(c.cluster...))
 			got := []string{resolved.Condition(1).Message, resolved.Awaited()}
-			if diff := cmp.Diff([]string{c.words, c.awaited}, got); diff != "" {
-				t.Errorf("words, awaited (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{c.words, c.awaited}, got), "words, awaited (-want +got)")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -64,9 +65,7 @@ func TestCarriedLabels(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, grouping.CarriedLabels(c.workload, c.templates)); diff != "" {
-				t.Errorf("labels (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, grouping.CarriedLabels(c.workload, c.templates)), "labels (-want +got)")
 		})
 	}
 }
@@ -92,9 +91,7 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 		scheduling.AnnotationPlacement:      "Spread", scheduling.AnnotationSeatHold: "90s",
 		scheduling.AnnotationRepairMove: "gang", scheduling.AnnotationRepairAfter: "5m",
 	}
-	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))), "(-want +got)")
 	if got := grouping.CarriedAnnotations(annotated(map[string]string{"team": "x"})); got != nil {
 		t.Errorf("other annotations are carried over: %v", got)
 	}

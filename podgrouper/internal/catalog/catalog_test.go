@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,9 +96,7 @@ func TestChoose(t *testing.T) {
 			for _, owner := range chosen.Above {
 				above = append(above, owner.Kind.Kind)
 			}
-			if diff := cmp.Diff(c.above, above); diff != "" {
-				t.Errorf("above (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.above, above), "above (-want +got)")
 		})
 	}
 }

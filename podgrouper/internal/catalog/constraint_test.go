@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -103,15 +104,9 @@ func TestFromAnnotations(t *testing.T) {
 			constraint, problems := grouping.FromOwners(
 				grouping.Workload{Owner: annotated("Fleet", "north", c.annotations)})
 			group := grouping.Group{Constraint: constraint}
-			if diff := cmp.Diff(c.want, group.PodGroupSpec().TopologyConstraint); diff != "" {
-				t.Errorf("constraint (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.problems, lines(problems)); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.doubts, lines(group.Check(network))); diff != "" {
-				t.Errorf("doubts (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, group.PodGroupSpec().TopologyConstraint), "constraint (-want +got)")
+			assert.Empty(t, cmp.Diff(c.problems, lines(problems)), "problems (-want +got)")
+			assert.Empty(t, cmp.Diff(c.doubts, lines(group.Check(network))), "doubts (-want +got)")
 		})
 	}
 }
@@ -132,9 +127,7 @@ func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 	want := []string{
 		`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to (in CronJob middle)`,
 	}
-	if diff := cmp.Diff(want, lines(problems)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, lines(problems)), "problems (-want +got)")
 }
 
 func TestForWhichWorkloadsAnnotationsAreMeant(t *testing.T) {
@@ -217,9 +210,7 @@ func TestGroupsBelowOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := lines(grouping.Group{Constraint: c.root, SubGroups: c.groups}.Check(network))
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "findings (-want +got)")
 		})
 	}
 }
@@ -279,16 +270,12 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatalf("problems: %v", problems)
 			}
-			if diff := cmp.Diff(
-				c.doubts, lines(append(group.Check(network), group.Ambiguous(network)...))); diff != "" {
-				t.Errorf("doubts (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(
+				c.doubts, lines(append(group.Check(network), group.Ambiguous(network)...))), "doubts (-want +got)")
 			spec := group.WithKeys(network).PodGroupSpec()
-			if diff := cmp.Diff([]*scheduling.TopologyConstraint{c.want, c.want},
+			assert.Empty(t, cmp.Diff([]*scheduling.TopologyConstraint{c.want, c.want},
 				[]*scheduling.TopologyConstraint{spec.TopologyConstraint,
-					spec.SubGroups[0].TopologyConstraint}); diff != "" {
-				t.Errorf("constraints (-want +got):\n%s", diff)
-			}
+					spec.SubGroups[0].TopologyConstraint}), "constraints (-want +got)")
 			if asWritten :=
 				group.PodGroupSpec().TopologyConstraint; asWritten.RequiredTopologyLevel != c.annotations[kai.AnnotationTopologyRequired] {
 				t.Errorf("the group that was asked has changed: %v", asWritten)

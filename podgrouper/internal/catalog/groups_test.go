@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,9 +58,7 @@ func TestGroups(t *testing.T) {
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, document := range bytes.Split(content, []byte("\n---\n")) {
 			var c groupCase
 			if err := yaml.UnmarshalStrict(document, &c); err != nil {
@@ -85,15 +85,9 @@ func (c *groupCase) check(t *testing.T) {
 	grouper := catalog.For(workload.Owner)
 	group := grouper.Group(workload)
 	spec := group.PodGroupSpec()
-	if diff := cmp.Diff(c.PodGroup, spec); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(c.Expected, beyondMinima(&spec, group.Expects()).String()); diff != "" {
-		t.Errorf("expected pods (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(c.Problems, lines(group.Problems)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(c.PodGroup, spec), "spec (-want +got)")
+	assert.Empty(t, cmp.Diff(c.Expected, beyondMinima(&spec, group.Expects()).String()), "expected pods (-want +got)")
+	assert.Empty(t, cmp.Diff(c.Problems, lines(group.Problems)), "problems (-want +got)")
 	if errs := podgrouptree.ValidateCreate(&spec); len(errs) > 0 {
 		t.Errorf("the PodGroup would be turned down: %v", errs)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -97,9 +98,7 @@ func TestRelationsAreJudgedByTheGroupsThatThereAre(t *testing.T) {
 				`.level: Invalid value: "rack": Topology "t" has no such level, its levels are: zone`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, lines(c.said.Check(c.spec, c.levels))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, lines(c.said.Check(c.spec, c.levels))), "(-want +got)")
 		})
 	}
 }

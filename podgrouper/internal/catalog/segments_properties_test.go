@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -141,9 +142,7 @@ func TestSegments(t *testing.T) {
 					}
 					minima[segment]++
 				}
-				if diff := cmp.Diff(minima, kind.minima(spec)); diff != "" {
-					t.Fatalf("pods that each segment needs (-has +needs):\n%s", diff)
-				}
+				require.Empty(t, cmp.Diff(minima, kind.minima(spec)), "pods that each segment needs (-has +needs)")
 				kind.checkTogether(t, spec, kind.minimum(needed, pods), pods, size, atATime)
 			})
 		})
@@ -160,9 +159,8 @@ func TestTheOrderOfPodsDoesNotMatter(t *testing.T) {
 				want := podgroups.Decide(workload, nil)
 				for _, i := range rapid.SliceOfDistinct(rapid.IntRange(0, pods-1), rapid.ID[int]).Draw(t, "order") {
 					workload.Pods = append(workload.Pods, kind.member(i))
-					if diff := cmp.Diff(want, podgroups.Decide(workload, nil)); diff != "" {
-						t.Fatalf("once pod %d is there (-before +then):\n%s", i, diff)
-					}
+					require.Empty(t, cmp.Diff(want, podgroups.Decide(workload, nil)),
+						"once pod %d is there (-before +then)", i)
 				}
 			})
 		})

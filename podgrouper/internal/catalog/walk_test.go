@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,16 +110,12 @@ func TestWalk(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: *c.pod}
 			pod.Labels = c.labels
 			chain, err := owners.Walk(pod, c.owners.lookup)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, owner := range chain.Owners {
 				got = append(got, owner.Kind.Kind+" "+owner.GetName())
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("owners (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "owners (-want +got)")
 			for what, end := range map[string]struct {
 				want string
 				got  *owners.Reference
@@ -141,9 +139,7 @@ func TestWalkPassesOnOtherErrors(t *testing.T) {
 func TestAnUnreadableOwnerHasTheUIDOfItsReference(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: *object("pod", controlledBy("Secret", "secret"))}
 	chain, err := owners.Walk(pod, cluster{}.lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := chain.Owners[0].GetUID(); got != "uid-secret" {
 		t.Errorf("got uid %q", got)
 	}
@@ -173,20 +169,15 @@ func TestDependents(t *testing.T) {
 		}
 		return counted
 	}
-	if diff := cmp.Diff(map[string]int{"fleet": 1, "cron": 1, "job-1": 1, "job-2": 1}, below(fleet)); diff != "" {
-		t.Errorf("below the fleet (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]int{"job-1": 1}, below(job1)); diff != "" {
-		t.Errorf("below a Job (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]int{"fleet": 1, "cron": 1, "job-1": 1, "job-2": 1}, below(fleet)),
+		"below the fleet (-want +got)")
+	assert.Empty(t, cmp.Diff(map[string]int{"job-1": 1}, below(job1)), "below a Job (-want +got)")
 	dependents.Forget(owners.ReferenceTo(job1))
-	if diff := cmp.Diff(map[string]int{"fleet": 1, "cron": 1, "job-2": 1}, below(fleet)); diff != "" {
-		t.Errorf("below the fleet without a Job (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]int{"fleet": 1, "cron": 1, "job-2": 1}, below(fleet)),
+		"below the fleet without a Job (-want +got)")
 	dependents.Forget(owners.ReferenceTo(cron))
-	if diff := cmp.Diff(map[string]int{"fleet": 1}, below(fleet)); diff != "" {
-		t.Errorf("below the fleet without the CronJob (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]int{"fleet": 1}, below(fleet)),
+		"below the fleet without the CronJob (-want +got)")
 }
 
 func TestAnOwnerThatChangesBeforeItIsRememberedIsReadAgain(t *testing.T) {
@@ -204,9 +195,7 @@ func TestAnOwnerThatChangesBeforeItIsRememberedIsReadAgain(t *testing.T) {
 		return owners.Chain{Owners: []grouping.Owner{{Object: object("lower"), Kind: kind},
 			{Object: read, Kind: kind}}}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := chain.Owners[1].GetLabels()["changed"]; got != "yes" {
 		t.Errorf("the chain has the owner as it was before")
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -18,9 +20,7 @@ import (
 // The manifests are those of the offline command.
 func TestWhatIsNotCachedOfOwnersDecidesNothing(t *testing.T) {
 	paths, err := filepath.Glob("../offline/testdata/*/input.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	smaller := 0
 	for _, path := range paths {
 		documents, _ := manifests.Read([]string{path}, nil)
@@ -38,10 +38,9 @@ func TestWhatIsNotCachedOfOwnersDecidesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			whole, cached := groupsOf(before), groupsOf(slim)
-			if diff := cmp.Diff(whole.PodGroupSpec(), cached.PodGroupSpec()) +
-				cmp.Diff(whole.Expects(), cached.Expects()); diff != "" {
-				t.Errorf("%s: %s %s (-whole +as cached):\n%s", path, kind.Kind, before.GetName(), diff)
-			}
+			assert.Empty(t, cmp.Diff(whole.PodGroupSpec(), cached.PodGroupSpec())+
+				cmp.Diff(whole.Expects(), cached.Expects()), "%s: %s %s (-whole +as cached)", path, kind.Kind,
+				before.GetName())
 			if left := written(t, slim); strings.Contains(left, `"containers"`) ||
 				strings.Contains(left, "last-applied") {
 				t.Errorf("%s: %s %s is cached as %s", path, kind.Kind, before.GetName(), left)
@@ -59,8 +58,6 @@ func TestWhatIsNotCachedOfOwnersDecidesNothing(t *testing.T) {
 func written(t *testing.T, object *unstructured.Unstructured) string {
 	t.Helper()
 	content, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(content)
 }

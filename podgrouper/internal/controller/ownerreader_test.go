@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,9 +51,7 @@ func TestAnOwnerIsReadAlsoWhileTheCacheLagsBehind(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := owner.GetLabels()["from"]; got != c.want || owner.GetUID() != "new" {
 				t.Errorf("read %s from the %s, want new from the %s", owner.GetUID(), got, c.want)
 			}

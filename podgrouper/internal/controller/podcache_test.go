@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,9 +30,7 @@ func cachedPod(name, job string) *metav1.PartialObjectMetadata {
 func slimmed(t *testing.T, s *siblings, pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	t.Helper()
 	slim, err := s.slim(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return slim.(*metav1.PartialObjectMetadata)
 }
 
@@ -55,9 +55,7 @@ func TestSiblingsShareWhatTheyHaveInCommon(t *testing.T) {
 	want := cachedPod("b-0", "b")
 	want.ManagedFields = nil
 	delete(want.Annotations, corev1.LastAppliedConfigAnnotation)
-	if diff := cmp.Diff(want, other); diff != "" {
-		t.Errorf("what is kept (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, other), "what is kept (-want +got)")
 }
 
 func TestOwnersThatDifferAreNotShared(t *testing.T) {
@@ -125,9 +123,7 @@ func BenchmarkCachedPods(b *testing.B) {
 			if err == nil {
 				err = store.Add(slim)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 		}
 		b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
 		b.ReportMetric(float64(heap()-before)/pods, "B/pod")

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -86,10 +87,8 @@ func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 			}
 			condition := scheduledCondition(
 				&grovescheduler.PodGang{Status: grovescheduler.PodGangStatus{Phase: c.phase}}, c.kept)
-			if diff := cmp.Diff(
-				c.want, string(condition.Status)+" "+condition.Reason+": "+condition.Message); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(
+				c.want, string(condition.Status)+" "+condition.Reason+": "+condition.Message), "condition (-want +got)")
 		})
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
@@ -42,16 +44,12 @@ func TestRenderingAgainChangesNothing(t *testing.T) {
 	for _, name := range []string{"podgang", "job", "respected", "segments"} {
 		path := filepath.Join("testdata", name, "golden.yaml")
 		golden, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		objects, findings := offline.Render(read(t, path), podgroups.Defaults{})
 		if len(findings) > 0 {
 			t.Errorf("%s: %s", name, written(findings))
 		}
-		if diff := cmp.Diff(string(golden), printed(t, objects)); diff != "" {
-			t.Errorf("%s (-golden +rendered again):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(string(golden), printed(t, objects)), "%s (-golden +rendered again)", name)
 	}
 }
 
@@ -90,9 +88,7 @@ func read(t *testing.T, path string) []manifests.Document {
 func printed(t *testing.T, objects []runtime.Object) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := manifests.Write(&out, manifests.YAML, objects); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, manifests.Write(&out, manifests.YAML, objects))
 	return out.String()
 }
 
@@ -114,17 +110,13 @@ func compare(t *testing.T, path, got string) {
 		if got == "" {
 			return
 		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	assert.Empty(t, cmp.Diff(string(want), got), "%s (-want +got)", path)
 }
 
 func TestAPodThatIsThereAlreadyIsTurnedDown(t *testing.T) {

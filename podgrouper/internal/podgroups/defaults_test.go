@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,9 +37,7 @@ func TestDefaultsFillInWhatAWorkloadDoesNotSay(t *testing.T) {
 			var defaults podgroups.Defaults
 			flags := pflag.NewFlagSet("podgrouper", pflag.ContinueOnError)
 			defaults.BindFlags(flags)
-			if err := flags.Parse(c.flags); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, flags.Parse(c.flags))
 			owner := &unstructured.Unstructured{}
 			owner.SetName("w")
 			owner.SetLabels(c.labels)

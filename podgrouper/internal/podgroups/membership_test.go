@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -151,7 +152,5 @@ func TestMembers(t *testing.T) {
 	finished.Status.Phase, finishedMember.Status.Phase = corev1.PodSucceeded, corev1.PodSucceeded
 	newcomer, member := podIn(""), podIn("pg-job-uid-job")
 	got := podgroups.Members(w, []*corev1.Pod{skipped, finished, podIn("sample2"), newcomer, member, finishedMember})
-	if diff := cmp.Diff([]*corev1.Pod{newcomer, member, finishedMember}, got); diff != "" {
-		t.Errorf("members (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]*corev1.Pod{newcomer, member, finishedMember}, got), "members (-want +got)")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,9 +68,7 @@ func TestDecide(t *testing.T) {
 			Preemptibility: scheduling.NonPreemptible,
 		},
 	}
-	if diff := cmp.Diff(want, decision.PodGroup); diff != "" {
-		t.Errorf("PodGroup (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, decision.PodGroup), "PodGroup (-want +got)")
 	if problems := append(decision.Problems, decision.Fatal...); len(problems) > 0 {
 		t.Errorf("problems: %v", problems)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,9 +53,7 @@ func TestMoreGroupsThanAPodGroupHoldsAreNotMade(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte("{apiVersion: any/v1, kind: Any, spec: "+c.spec+"}"), object); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.Unmarshal([]byte("{apiVersion: any/v1, kind: Any, spec: "+c.spec+"}"), object))
 			owner := grouping.Owner{
 				Object:  &metav1.ObjectMeta{Namespace: "default", Name: "huge", UID: "42", Annotations: c.annotations},
 				Kind:    c.kind,

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -82,15 +84,9 @@ func TestACompletedProofHasNothingOfNoUse(t *testing.T) {
 				test.change(in)
 			}
 			completed, err := certificate.Complete(in, &certificate.Proof{Start: test.start, Rules: test.rules})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(&test.want, completed); diff != "" {
-				t.Error(diff)
-			}
-			if err := certificate.Verify(in, completed); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(&test.want, completed))
+			assert.NoError(t, certificate.Verify(in, completed))
 		})
 	}
 }
@@ -143,21 +139,15 @@ func TestALackIsThatOfMostNodes(t *testing.T) {
 			in.Groups[0].Required = ""
 			test.change(in)
 			completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, completed.Rules[0].Deficit.Shortage); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(test.want, completed.Rules[0].Deficit.Shortage))
 		})
 	}
 }
 
 func TestAProofEndsWithinItsSteps(t *testing.T) {
 	m, err := certificate.Read(threePods())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	proof := &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{eachRack(1, 2), deficit(), byGPU()}}
 	// What a model has worked out once, it knows.
 	if _, first, err := m.Complete(proof, certificate.MaxSteps); err != nil || first < 1 {
@@ -230,9 +220,7 @@ func TestManyNodesAreJudgedLikeFew(t *testing.T) {
 				case (proof == nil) != (i >= 2):
 					t.Errorf("without n%d it fits: %v; there is a proof that it does not: %v", barred, i >= 2, proof != nil)
 				case proof != nil:
-					if err := certificate.Verify(in, proof); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, certificate.Verify(in, proof))
 				}
 				in.Kinds[0].Barred[barred] = false
 			}
@@ -261,9 +249,7 @@ func TestPodsThatAreListedApartCountTogether(t *testing.T) {
 			}
 			in.Nodes = in.Nodes[:2]
 			completed, err := certificate.Complete(in, weighed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if c := completed.Rules[0].Cut; c.Need != 3 || c.Offer != 2 {
 				t.Errorf("%d pods, and room for %d", c.Need, c.Offer)
 			}
@@ -360,12 +346,8 @@ func TestFewNamesTheInnermostGroup(t *testing.T) {
 			in := racks()
 			test.change(in)
 			completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(&test.want, completed.Rules[0].Deficit); diff != "" {
-				t.Error(diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(&test.want, completed.Rules[0].Deficit))
 		})
 	}
 }
@@ -390,9 +372,7 @@ func TestAMeasureIsOfTheLeavesNamed(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if c := completed.Rules[0].Cut; c.Need != want[0] || c.Offer != want[1] {
 			t.Errorf("of %q %d are needed of %d, want %v", leaf, c.Need, c.Offer, want)
 		}
@@ -410,9 +390,7 @@ func TestGroupsThatAreSetAsideGetNoPods(t *testing.T) {
 		deficit(), byGPU(),
 	}}
 	completed, err := certificate.Complete(in, without)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if w := completed.Rules[0].Without; !slices.Equal(w.Groups, []string{"a"}) {
 		t.Errorf("%q are set aside, and b fits", w.Groups)
 	}
@@ -440,9 +418,7 @@ func TestRunningPodsHoldTheirGroup(t *testing.T) {
 	in := threePods()
 	in.Groups[0].MinMember, in.Groups[0].Running = 4, []string{"n3"}
 	completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{byGPU()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if c := completed.Rules[0].Cut; c.Need != 12 || c.Offer != 8 {
 		t.Errorf("%d are needed of %d", c.Need, c.Offer)
 	}
@@ -484,13 +460,8 @@ func TestGroupsOutsideTheGoalAreNotSetAside(t *testing.T) {
 	}
 	completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0},
 		Rules: []certificate.Rule{without(1, "x"), without(2, "y", "x-large", "x"), deficit()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"x-large"}, completed.Rules[1].Without.Groups); diff != "" {
-		t.Errorf("groups set aside inside of x (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"x"}, completed.Rules[0].Without.Groups); diff != "" {
-		t.Errorf("groups set aside (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff([]string{"x-large"}, completed.Rules[1].Without.Groups),
+		"groups set aside inside of x (-want +got)")
+	assert.Empty(t, cmp.Diff([]string{"x"}, completed.Rules[0].Without.Groups), "groups set aside (-want +got)")
 }

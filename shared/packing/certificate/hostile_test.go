@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing/certificate"
 )
 
@@ -81,9 +83,7 @@ func joining(racks int) *certificate.Input {
 // computing is the time for which this process has computed, however busy the machine is with others.
 func computing(t *testing.T) time.Duration {
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -115,9 +115,7 @@ func TestAHostileCertificateEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := certificate.Read(test.in())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			proof := test.proof()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing/certificate"
@@ -16,19 +17,13 @@ import (
 // that is missing, or one name that another one replaces.
 func mutants(t *rapid.T, proof *certificate.Proof, names []string) [][]byte {
 	written, err := json.Marshal(proof)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var root any
-	if err := json.Unmarshal(written, &root); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(written, &root))
 	var all [][]byte
 	keep := func() {
 		changed, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, changed)
 	}
 	mutate(&root, func(v any) { root = v }, keep, names)
@@ -134,9 +129,7 @@ func TestWhatFitsIsNeverProvedNotTo(t *testing.T) {
 			names = append(names, g.Name)
 		}
 		written, err := json.Marshal(proof)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, changed := range append(mutants(t, proof, names), written) {
 			other, err := certificate.Decode(changed)
 			if err != nil {
@@ -193,9 +186,7 @@ func TestACertificateForAnotherInputIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := certificate.Complete(racks(), &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{test.rule}})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %s", err, test.want)
-			}
+			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // street is four nodes with 4 gpu each: two in rack z/a, one in rack z/b, one in zone z and no rack. Groups a and b of
@@ -34,9 +36,7 @@ func street() *Input {
 func judging(tb testing.TB, in *Input) *verifier {
 	tb.Helper()
 	m, err := Read(in)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	m.limit = MaxSteps
 	m.start()
 	return &verifier{Model: m, scales: map[*Measure]*scale{}, asked: numbering{}, needs: map[needOf]leastWeight{}}
@@ -78,9 +78,7 @@ func TestMeasuresInsideADomain(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i, inner := range s.by {
 				leaves := ""
 				for leaf, counts := range inner.of {
@@ -155,9 +153,7 @@ func TestNeedsAreSharedByDomainsAlike(t *testing.T) {
 	in.Groups[0].MinSubGroups = 16
 	v := judging(t, in)
 	gpu, err := v.scaleOf(&Measure{Resource: "gpu"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	racks := v.divide("net", "rack")
 	for range 2 {
 		for domain, want := range []leastWeight{{3, true}, {1, false}} {

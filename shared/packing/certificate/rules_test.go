@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -328,9 +330,7 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			if err != nil {
 				t.Fatalf("it proves nothing: %v", err)
 			}
-			if err := certificate.Verify(test.never, completed); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, certificate.Verify(test.never, completed))
 			if nodes := newOracle(test.never).placement(); nodes != nil {
 				t.Errorf("proved, and it fits: %v", nodes)
 			}
@@ -476,9 +476,7 @@ func TestAModelThatRanOutOfStepsProvesNothing(t *testing.T) {
 	in := wholeNodes("rack", 4)
 	for limit := range 100 {
 		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, steps := range []int{limit, certificate.MaxSteps} {
 			if _, _, err := m.Complete(proofOf(deficit()), steps); !errors.Is(err, certificate.ErrNotProved) {
 				t.Fatalf("after %d steps: %v", limit, err)
@@ -569,13 +567,9 @@ func TestACutIsAboutTheNearestDomain(t *testing.T) {
 			barred(in, test.barred...)
 			in.Kinds[0].Barred = in.Kinds[1].Barred
 			completed, err := certificate.Complete(in, proofOf(branch("", "rack", 1, 2), cut(gpu()), deficit()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			test.want.Measure = gpu()
-			if diff := cmp.Diff(&test.want, completed.Rules[1].Cut); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(&test.want, completed.Rules[1].Cut))
 		})
 	}
 }
@@ -599,9 +593,7 @@ func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), deficit(), cut(gpu()),
 		deficit()}}
 	completed, err := certificate.Complete(in, proof)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(completed.Rules) != 3 || !slices.Equal(completed.Start, []int{0}) {
 		t.Errorf("%+v", completed)
 	}

@@ -3,6 +3,8 @@ package certificate
 import (
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // twins is two groups that differ in their names only: each of two leaves with a pod of a small and one of a large kind.
@@ -89,9 +91,7 @@ func TestAnEvenScale(t *testing.T) {
 			}
 			v := judging(t, in)
 			s, err := v.scaleOf(test.measure)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for range 2 {
 				if got := v.even(s); got != test.even {
 					t.Errorf("even is %v", got)

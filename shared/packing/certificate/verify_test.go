@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing/certificate"
@@ -15,9 +16,7 @@ import (
 // prove looks for a proof.
 func prove(t rapid.TB, in *certificate.Input) *certificate.Proof {
 	m, err := certificate.Read(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return refute.Prove(m, 8*certificate.MaxSteps, refute.Hints{})
 }
 
@@ -61,9 +60,7 @@ func TestWhatFitsNowhereIsProved(t *testing.T) {
 			t.Fatalf("the oracle finds %v, the proof is %s\n%s", feasible, written, question)
 		}
 		if proof != nil {
-			if err := certificate.Verify(in, proof); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, certificate.Verify(in, proof))
 		}
 	})
 }
@@ -73,9 +70,7 @@ func TestNothingIsProvedThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
 		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		met := rapid.SliceOfN(rapid.SampledFrom(in.Groups), 0, 2).Draw(t, "groups with full nodes")
 		hints := refute.Hints{Scarce: []string{"gpu"}, Tight: func() (pods []string) {
 			for _, g := range met {
@@ -89,9 +84,7 @@ func TestNothingIsProvedThatFits(t *testing.T) {
 		if proof == nil {
 			return
 		}
-		if err := certificate.Verify(in, proof); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, certificate.Verify(in, proof))
 		if nodes := newOracle(in).placement(); nodes != nil {
 			t.Fatalf("placed as %v, and proved not to be by %+v", nodes, proof.Rules)
 		}

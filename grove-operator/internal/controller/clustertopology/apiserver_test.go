@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -23,9 +24,7 @@ func apiServer(t *testing.T) *rest.Config {
 	t.Helper()
 	started = true
 	server, err := start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return server.Config
 }
 

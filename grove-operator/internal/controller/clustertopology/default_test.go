@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -73,18 +74,14 @@ func (c cluster) until(what string, reached func() bool) {
 
 func (c cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 }
 
 // TestTheDefaultTopologyIsKept makes an administrator's mistakes, one after the other.
 func TestTheDefaultTopologyIsKept(t *testing.T) {
 	config := apiServer(t)
 	made, err := client.New(config, client.Options{Scheme: controller.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := cluster{Client: made, t: t}
 
 	// A Topology of another owner has the name before the operator starts.
@@ -165,13 +162,9 @@ func run(
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: controllers, GracefulShutdownTimeout: new(2 * time.Minute),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := controller.Add(ctx, mgr, operator); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, controller.Add(ctx, mgr, operator))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	t.Cleanup(func() {

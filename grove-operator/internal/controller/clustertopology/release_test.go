@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -92,18 +93,12 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 		Scheme:     controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
 		GracefulShutdownTimeout: new(2 * time.Minute),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, lookup.AddIndexes(ctx, mgr.GetFieldIndexer()))
 	bindings, err := installation.Await(mgr,
 		grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	reconciler := &clustertopology.Reconciler{
 		Client: mgr.GetClient(), Writer: controller.Writer(mgr.GetClient(), mgr.GetAPIReader()),
 		Configuration: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
@@ -111,9 +106,7 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 		},
 		Bindings: bindings, Clock: clock.RealClock{}, AdmissionTime: settled,
 	}
-	if err := reconciler.SetupWithManager(mgr); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, reconciler.SetupWithManager(mgr))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	if !mgr.GetCache().WaitForCacheSync(ctx) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,9 +51,7 @@ func reconciler(
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{grovev1alpha1.AddToScheme, kaiv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, add(scheme))
 	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(failing).Build()
 	return &clustertopology.Reconciler{
@@ -99,15 +99,11 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 
 func TestStartupMakesTheTopologies(t *testing.T) {
 	r := reconciler(t, on(), interceptor.Funcs{})
-	if err := r.Startup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Startup(t.Context()))
 	made, ofScheduler := &grovev1alpha1.ClusterTopology{}, &kaiv1alpha1.Topology{}
 	for _, object := range []client.Object{made, ofScheduler} {
-		if err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
-			object); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
+			object))
 	}
 	if made.Spec.Levels[0].Key != "example.com/rack" || ofScheduler.Spec.Levels[0].NodeLabel != "example.com/rack" {
 		t.Errorf("levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
@@ -138,16 +134,13 @@ func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 	old := topology.ForScheduler(topology.Of(before))
 	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
-	if err := r.Startup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Startup(t.Context()))
 	found := &kaiv1alpha1.Topology{}
 	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil {
 		t.Fatalf("until somebody looks again the gangs have no Topology: %v", err)
 	}
-	if diff := cmp.Diff([]kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/rack"}}, found.Spec.Levels); diff != "" {
-		t.Errorf("levels (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/rack"}}, found.Spec.Levels),
+		"levels (-want +got)")
 }
 
 func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
@@ -172,9 +165,7 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 			return c.Delete(ctx, object, options...)
 		},
 	}, before, old)
-	if err := r.Startup(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Startup(t.Context()))
 	found := &kaiv1alpha1.Topology{}
 	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil || found.UID != "replaced" {
 		t.Errorf("%v, the Topology is %s; want the one that the controller made", err, found.UID)
@@ -189,9 +180,7 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 	old.Finalizers = []string{"example.com/held"}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
 	for range 2 { // The deletion brings the next pass.
-		if err := r.Startup(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Startup(t.Context()))
 	}
 	found := &kaiv1alpha1.Topology{}
 	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil ||
@@ -256,7 +245,5 @@ func TestATopologyOfThatNameWhichTheOperatorDidNotMakeStays(t *testing.T) {
 	if lines := logged(t, r); lines != "" {
 		t.Errorf("logged: %s", lines)
 	}
-	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 }

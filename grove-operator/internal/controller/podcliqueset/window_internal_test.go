@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,9 +38,7 @@ func TestChildrenOfALargeSetWaitForEachOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
-			if err := grovev1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, grovev1alpha1.AddToScheme(scheme))
 			set := &grovev1alpha1.PodCliqueSet{Status: c.status}
 			set.Namespace, set.Name = "x", "s"
 			r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).Build()}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/api/dynamo/v1alpha1"
 )
@@ -22,16 +24,13 @@ func TestServicesAreReadAsListOrMap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var services v1alpha1.Services
-			if err := json.Unmarshal([]byte(c.written), &services); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(c.written), &services))
 			want := c.want
 			if want == "" {
 				want = c.written
 			}
-			if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, encoded(t, services))); diff != "" {
-				t.Errorf("read back differently (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(decoded(t, []byte(want)), decoded(t, encoded(t, services))),
+				"read back differently (-want +got)")
 		})
 	}
 }
@@ -56,17 +55,13 @@ func TestWhatIsNeitherListNorMapIsAnError(t *testing.T) {
 func encoded(t *testing.T, value any) []byte {
 	t.Helper()
 	written, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return written
 }
 
 func decoded(t *testing.T, written []byte) any {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal(written, &value); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(written, &value))
 	return value
 }

@@ -3,6 +3,8 @@ package counts
 import (
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Of a node that is known by its pods alone nothing is kept when the last one leaves.
@@ -31,9 +33,7 @@ func TestSlotsOfTopologiesAreUsedAgain(t *testing.T) {
 	c := NewCluster()
 	for range 3 {
 		for _, name := range []string{"site", "power"} {
-			if err := c.SetTopology(name, []string{"rack"}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.SetTopology(name, []string{"rack"}))
 			c.RemoveTopology(name)
 		}
 	}

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The domains inside a domain have ranks one after the other, whatever came and went before.
 func TestRanksInsideADomain(t *testing.T) {
 	c := NewCluster()
-	if err := c.SetTopology("net", []string{"zone", "block", "rack"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("net", []string{"zone", "block", "rack"}))
 	for i := range 240 {
 		labels := map[string]string{"zone": fmt.Sprint(i % 3), "block": fmt.Sprint(i % 12), "rack": fmt.Sprint(i % 60)}
 		if i%60 == 7 {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/problem"
@@ -22,9 +24,7 @@ func TestEachKindGetsItsOwnNodes(t *testing.T) {
 	two := counts.Shape{Key: "two", Requests: counts.Resources{"gpu": 2}}
 	g.Pending = append(g.Pending, problem.Pods{Shape: two, Names: []string{"two-0", "two-1"}})
 	p, err := problem.New(c, &problem.Gang{Root: g})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := &report{Search: &search.Search{Trial: &problem.Trial{P: p}}}
 	for _, placed := range [][]problem.Placement{
 		{{Shape: 1, Node: 0, Pods: 1}, {Shape: 0, Node: 1, Pods: 2}, {Shape: 1, Node: 1, Pods: 1}},
@@ -39,9 +39,7 @@ func TestEachKindGetsItsOwnNodes(t *testing.T) {
 				got[kind] = append(got[kind], node)
 			}
 		}
-		if diff := cmp.Diff([2][]int32{{1, 1}, {0, 1}}, got); diff != "" {
-			t.Errorf("nodes by kind (-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff([2][]int32{{1, 1}, {0, 1}}, got), "nodes by kind (-want +got)")
 		if !slices.Equal(before, placed) {
 			t.Errorf("placements were %v, and are %v", before, placed)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/certificate"
 	"packtree.dev/shared/packing/internal/counts"
@@ -16,9 +18,7 @@ import (
 func office(tb testing.TB) *problem.Problem {
 	tb.Helper()
 	c := counts.NewCluster()
-	if err := c.SetTopology("site", []string{"zone", "rack"}); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("site", []string{"zone", "rack"}))
 	for _, name := range []string{"n1", "n2"} {
 		c.SetNode(counts.Node{Name: name, Labels: map[string]string{"zone": "z", "rack": name}, Allocatable: counts.Resources{"gpu": 8}})
 	}
@@ -32,9 +32,7 @@ func office(tb testing.TB) *problem.Problem {
 	a.Children[0].Relations, b.Relations = []string{"inner"}, []string{"other"}
 	p, err := problem.New(c, &problem.Gang{Root: problem.Group{Name: "all", Children: []problem.Group{a, b}}, Relations: []problem.Relation{
 		{Name: "inner", Topology: "site", Level: "rack", Max: 1}, {Name: "other", Topology: "site", Level: "rack", Max: 1}}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return p
 }
 
@@ -149,9 +147,7 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 			c := d.claim()
 			got := said{Group: c.group, Leaf: c.leaf, Here: c.here, Running: c.running, Pods: c.pods, Branch: c.branch != nil,
 				Rule: c.rule != nil}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "(-want +got)")
 			if test.nearest != "" && c.rule.Cut.Domain != test.nearest {
 				t.Errorf("nearest is %s, want %s", c.rule.Cut.Domain, test.nearest)
 			}

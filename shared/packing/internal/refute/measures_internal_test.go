@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -48,9 +49,7 @@ func TestWhatPodsAreMeasuredBy(t *testing.T) {
 			for _, m := range measuresOf(test.in) {
 				got = append(got, measureText(m))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "(-want +got)")
 		})
 	}
 }
@@ -76,9 +75,7 @@ func TestScarceResourcesComeFirst(t *testing.T) {
 	for _, m := range measuresOf(in) {
 		got = append(got, measureText(m))
 	}
-	if diff := cmp.Diff([]string{"d", "b", "a", "c", "pods a"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"d", "b", "a", "c", "pods a"}, got), "(-want +got)")
 }
 
 // A kind is called by its first pod, and kinds come in their own order.
@@ -89,9 +86,7 @@ func TestTheFirstPodOfEachKind(t *testing.T) {
 			{Kind: 2, Names: []string{"w"}}}},
 	}}}
 	want := []podOf{{0, 1, "z"}, {2, 0, "x"}}
-	if diff := cmp.Diff(want, firstPods(in), cmp.AllowUnexported(podOf{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, firstPods(in), cmp.AllowUnexported(podOf{})), "(-want +got)")
 }
 
 // three is a question about three equal groups; two of them suffice.
@@ -143,9 +138,7 @@ func TestWhatTellsGroupsApart(t *testing.T) {
 			for _, alike := range distinct(in) {
 				got = append(got, alike.names(in))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "(-want +got)")
 		})
 	}
 }
@@ -182,9 +175,7 @@ func TestGroupsAroundAndInsideTellGroupsApart(t *testing.T) {
 			for _, alike := range distinct(in) {
 				got = append(got, alike.names(in))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "(-want +got)")
 		})
 	}
 }

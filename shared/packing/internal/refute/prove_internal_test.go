@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -42,12 +43,8 @@ func TestAProofAboutOneGroup(t *testing.T) {
 				test.change(in)
 			}
 			proof := alone(in, test.group)
-			if diff := cmp.Diff(test.want, texts(proof.Rules)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([]int{0}, proof.Start); diff != "" {
-				t.Errorf("the start (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, texts(proof.Rules)), "(-want +got)")
+			assert.Empty(t, cmp.Diff([]int{0}, proof.Start), "the start (-want +got)")
 		})
 	}
 }
@@ -98,12 +95,8 @@ func TestAProofWithAllRules(t *testing.T) {
 			in := yard()
 			test.change(in)
 			proof := thorough(in)
-			if diff := cmp.Diff(test.want, texts(proof.Rules)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.start, proof.Start); diff != "" {
-				t.Errorf("the start (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, texts(proof.Rules)), "(-want +got)")
+			assert.Empty(t, cmp.Diff(test.start, proof.Start), "the start (-want +got)")
 		})
 	}
 }
@@ -140,9 +133,7 @@ func TestSumsThatAreTried(t *testing.T) {
 			}
 			var tried []string
 			sums(in, Hints{Tight: test.tight}, tries(&tried))
-			if diff := cmp.Diff(test.want, tried); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, tried), "(-want +got)")
 		})
 	}
 }
@@ -179,12 +170,8 @@ func TestBoundsAreLeftOutOneByOne(t *testing.T) {
 				}
 				return &completed
 			})
-			if diff := cmp.Diff(test.want, texts(least.Rules)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(before, texts(proof.Rules)); diff != "" {
-				t.Errorf("the proof that was made smaller (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, texts(least.Rules)), "(-want +got)")
+			assert.Empty(t, cmp.Diff(before, texts(proof.Rules)), "the proof that was made smaller (-want +got)")
 		})
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing/certificate"
 )
 
@@ -27,9 +30,7 @@ func TestAGangOfManyGroupsIsWeighedAsOne(t *testing.T) {
 	for pods, want := range map[int]string{300: "gpu", 600: "gpu"} {
 		in := crowd(pods)
 		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		proof := Prove(m, certificate.MaxSteps, Hints{Scarce: []string{"gpu"}})
 		if proof == nil || len(proof.Rules) != 1 || proof.Rules[0].Cut == nil {
 			t.Fatalf("%d pods: %+v", pods, proof)
@@ -38,9 +39,7 @@ func TestAGangOfManyGroupsIsWeighedAsOne(t *testing.T) {
 		if cut.Groups["all"] != 1 || len(cut.By) != 1 || cut.By[0].Resource != want {
 			t.Errorf("%d pods: weighed by %+v", pods, cut)
 		}
-		if err := certificate.Verify(in, proof); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, certificate.Verify(in, proof))
 		for i := range in.Nodes {
 			in.Nodes[i].Free = map[string]int64{"gpu": int64(pods), "cpu": int64(pods)}
 		}
@@ -76,17 +75,13 @@ func TestKindsWithTooFewNodes(t *testing.T) {
 		}(), 14},
 	} {
 		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		proof := Prove(m, certificate.MaxSteps, Hints{Tight: func() []string { return test.tight }})
 		if proof == nil {
 			t.Errorf("%s: 14 pods have room for 13, and nothing is proved", name)
 			continue
 		}
-		if err := certificate.Verify(in, proof); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, certificate.Verify(in, proof))
 		if cut := proof.Rules[0].Cut; test.want > 0 && (cut == nil || cut.Need != int64(test.want)) {
 			t.Errorf("%s: %+v", name, proof.Rules[0])
 		}
@@ -125,9 +120,7 @@ func TestTeamsWithWorkersThatNeedMoreRacksThanAZoneHas(t *testing.T) {
 			}
 		}
 		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if proof := Prove(m, 1<<21, Hints{}); proof == nil {
 			t.Errorf("%+v: no proof", size)
 		} else if err := certificate.Verify(in, proof); err != nil {
@@ -164,9 +157,7 @@ func TestPodsThatTakeAWholeNodeAreCounted(t *testing.T) {
 				in.Groups[0].MinMember += len(pods.Names)
 			}
 			m, err := certificate.Read(in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if proof := Prove(m, 1<<21, Hints{}); (proof != nil) != test.want {
 				t.Errorf("%+v", proof)
 			}

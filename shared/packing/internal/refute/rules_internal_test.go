@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -66,9 +67,7 @@ func TestCutsThatAreAboutOneGroup(t *testing.T) {
 			if test.change != nil {
 				test.change(in)
 			}
-			if diff := cmp.Diff(test.want, texts(cutsIn(in, test.group))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, texts(cutsIn(in, test.group))), "(-want +got)")
 			if n := len(in.Groups); n != 6 {
 				t.Errorf("%d groups are left of the question", n)
 			}
@@ -82,9 +81,7 @@ func TestCutsAboutOneGroupBeginWithWhatIsScarce(t *testing.T) {
 	in.Kinds[0].Requests["cpu"] = 1
 	in.scarce = []string{"gpu"}
 	want := []string{"deficit", "cut gpu", "cut cpu", "cut pods r-0"}
-	if diff := cmp.Diff(want, texts(cutsIn(in, right))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, texts(cutsIn(in, right))), "(-want +got)")
 }
 
 // Of all groups those are counted that need one domain and have none around them that does: each as one, and by the
@@ -136,9 +133,7 @@ func TestGroupsAreCountedByLevel(t *testing.T) {
 			if test.change != nil {
 				test.change(in)
 			}
-			if diff := cmp.Diff(test.want, texts(groupCuts(in))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, texts(groupCuts(in))), "(-want +got)")
 		})
 	}
 }
@@ -151,22 +146,16 @@ func TestTheWholeGangInOneDomain(t *testing.T) {
 	}
 	in.Groups[all].Topology, in.Groups[all].Required = "net", "zone"
 	want := []string{"cut all in net/zone by (gpu)", "cut all in net/zone by (pods l-0)"}
-	if diff := cmp.Diff(want, texts(wholeCuts(in))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, texts(wholeCuts(in))), "(-want +got)")
 }
 
 // Cuts by pods begin with few, and are worked out once.
 func TestCutsByPods(t *testing.T) {
 	in := yard()
 	want := []string{"deficit", "cut gpu", "cut pods l-0"}
-	if diff := cmp.Diff(want, texts(podCuts(in))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, texts(podCuts(in))), "(-want +got)")
 	in.Kinds[0].Requests = nil
-	if diff := cmp.Diff(want, texts(podCuts(in))); diff != "" {
-		t.Errorf("of the same question later (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, texts(podCuts(in))), "of the same question later (-want +got)")
 }
 
 func TestRelationsCountByTheirOwnTopology(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -70,19 +72,13 @@ func TestTheFirstReasonIsGiven(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := certificate.Read(test.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			proof := Prove(m, certificate.MaxSteps, test.hints)
 			if proof == nil {
 				t.Fatal("nothing is proved")
 			}
-			if diff := cmp.Diff(test.want, texts(proof.Rules)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if err := certificate.Verify(test.in, proof); err != nil {
-				t.Error(err)
-			}
+			assert.Empty(t, cmp.Diff(test.want, texts(proof.Rules)), "(-want +got)")
+			assert.NoError(t, certificate.Verify(test.in, proof))
 		})
 	}
 }
@@ -93,18 +89,14 @@ func TestStepsAreCounted(t *testing.T) {
 	in := racks(3, 8)
 	read := func() *certificate.Model {
 		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return m
 	}
 	holds := &certificate.Proof{Start: []int{0}, Rules: cutsOf([]certificate.Measure{{Resource: "gpu"}})[1:]}
 	fails := &certificate.Proof{Start: []int{0}, Rules: cutsOf(nil)}
 	other, left := read(), 1000
 	question, try := asking(read(), left, Hints{Scarce: []string{"gpu"}})
-	if diff := cmp.Diff([]string{"gpu"}, question.scarce); diff != "" {
-		t.Errorf("what is scarce (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"gpu"}, question.scarce), "what is scarce (-want +got)")
 	for _, proof := range []*certificate.Proof{fails, holds, holds, fails} {
 		_, taken, err := other.Complete(proof, left)
 		left -= taken
@@ -131,9 +123,7 @@ func TestProofsWithinTheirSteps(t *testing.T) {
 			proved := 0
 			for _, steps := range []int{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096} {
 				m, err := certificate.Read(in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				proof := Prove(m, steps, Hints{})
 				if proof == nil {
 					continue

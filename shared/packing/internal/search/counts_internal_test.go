@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/problem"
@@ -22,9 +23,7 @@ func TestSparseCountsFollow(t *testing.T) {
 	gang := &problem.Gang{Root: problem.Group{Name: "g", Pending: []problem.Pods{{Names: []string{"p"}, Shape: counts.Shape{Key: "sparse",
 		Requests: counts.Resources{"gpu": 1}, Only: someNodesOf(random, 64)}}}}}
 	p, err := problem.New(c, gang)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	slot, _ := c.SlotOf("hall")
 	sparse := p.Shapes[0].Sparse
 	if sparse == nil {
@@ -50,9 +49,7 @@ func TestSparseCountsFollow(t *testing.T) {
 			sparse.In(topology, topology.Domains[domain].Parent) // asks for another level
 			return true
 		})
-		if diff := cmp.Diff(want, has); diff != "" {
-			t.Fatalf("what fits in domains of level %d (-sum of nodes +count):\n%s", level, diff)
-		}
+		require.Empty(t, cmp.Diff(want, has), "what fits in domains of level %d (-sum of nodes +count)", level)
 	}
 }
 
@@ -70,9 +67,7 @@ func TestSharesFollow(t *testing.T) {
 			gang.Root.Pending = append(gang.Root.Pending, problem.Pods{Shape: shape, Names: make([]string, 1+random.IntN(6))})
 		}
 		p, err := problem.New(c, gang)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		d := &Search{Trial: &problem.Trial{P: p}}
 		d.Limit = 1 << 30
 		g := newPlacer(d.Trial, p.Largest())
@@ -147,9 +142,7 @@ func TestWhatIsOnTrialAddsUp(t *testing.T) {
 				Key: fmt.Sprint(kind), Requests: counts.Resources{"gpu": int64(1 + kind%2)}, Only: someNodesOf(random, 1+random.IntN(6))}})
 		}
 		p, err := problem.New(c, &problem.Gang{Root: g})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		free := freeIn(c)
 		tr := &problem.Trial{P: p, Top: slices.Repeat([]int32{counts.None}, c.Rows())}
 		tr.Limit = 1 << 30

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing/internal/problem"
 )
@@ -57,9 +58,7 @@ func TestAsManyPodsAsFitArePlaced(t *testing.T) {
 			for _, pl := range Run(p, 1<<20, false).Found {
 				got[p.Groups[pl.Leaf].Source.Name] += int(pl.Pods)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("pods (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "pods (-want +got)")
 			if !cmp.Equal(free, freeIn(c)) {
 				t.Error("something is left on nodes")
 			}

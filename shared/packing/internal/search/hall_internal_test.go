@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/problem"
 )
@@ -15,9 +17,7 @@ import (
 func hall(tb testing.TB) *counts.Cluster {
 	tb.Helper()
 	c := counts.NewCluster()
-	if err := c.SetTopology("hall", []string{"block", "rack"}); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, c.SetTopology("hall", []string{"block", "rack"}))
 	for i := range 300 {
 		labels := map[string]string{"block": fmt.Sprint(i / 30), "rack": fmt.Sprint(i / 10)}
 		if i%7 == 0 {
@@ -46,9 +46,7 @@ type spot struct {
 func smallHall(t *testing.T, spots map[string]spot) *counts.Cluster {
 	t.Helper()
 	c := counts.NewCluster()
-	if err := c.SetTopology("hall", []string{"block", "rack"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.SetTopology("hall", []string{"block", "rack"}))
 	for name, s := range spots {
 		labels := map[string]string{}
 		if s.block != "" {
@@ -86,9 +84,7 @@ func inHall(required, preferred string) problem.Constraint {
 func readGang(tb testing.TB, c *counts.Cluster, gang *problem.Gang) *problem.Problem {
 	tb.Helper()
 	p, err := problem.New(c, gang)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return p
 }
 
@@ -96,9 +92,7 @@ func readGang(tb testing.TB, c *counts.Cluster, gang *problem.Gang) *problem.Pro
 func stated(t *testing.T, c *counts.Cluster, root problem.Group) *placer {
 	t.Helper()
 	p, err := problem.New(c, &problem.Gang{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tr := &problem.Trial{P: p}
 	tr.Limit = 1 << 30
 	return newPlacer(tr, p.Largest())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/problem"
@@ -84,9 +85,7 @@ func TestGroupsThatMustGoWhereTheirPodsRunComeFirst(t *testing.T) {
 			if !g.whole(0, problem.WholeCluster) {
 				t.Fatal("no place is found")
 			}
-			if diff := cmp.Diff(test.bound, where(g.Trial, g.Trail)["bound"]); diff != "" {
-				t.Errorf("racks (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.bound, where(g.Trial, g.Trail)["bound"]), "racks (-want +got)")
 		})
 	}
 }
