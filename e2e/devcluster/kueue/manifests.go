@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/devcluster/internal/ports"
 )
@@ -72,12 +73,61 @@ func (k *installation) prepare(ctx context.Context) error {
 			webhook.NamespaceSelector = namespacesOf(webhook.Name)
 		}
 	}
-	if _, err := envtest.InstallCRDs(k.config, envtest.CRDInstallOptions{
-		Paths: []string{filepath.Join(components, "crd", "bases")}, WebhookOptions: k.webhooks, MaxTime: time.Minute,
-	}); err != nil {
+	if err := k.installKinds(filepath.Join(components, "crd")); err != nil {
 		return err
 	}
 	return k.webhooks.Install(k.config)
+}
+
+// installKinds creates the CRDs of a directory, with a conversion webhook where Kueue's own manifests have one: it
+// answers about no other kind, and logs an error each time.
+func (k *installation) installKinds(directory string) error {
+	kinds := envtest.CRDInstallOptions{Paths: []string{filepath.Join(directory, "bases")}}
+	if err := envtest.ReadCRDFiles(&kinds); err != nil {
+		return err
+	}
+	converted, err := convertedIn(directory)
+	if err != nil {
+		return err
+	}
+	plain, converting := envtest.CRDInstallOptions{MaxTime: time.Minute}, envtest.CRDInstallOptions{MaxTime: time.Minute}
+	converting.WebhookOptions = k.webhooks
+	for _, kind := range kinds.CRDs {
+		if slices.Contains(converted, kind.Spec.Names.Plural) {
+			converting.CRDs = append(converting.CRDs, kind)
+		} else {
+			plain.CRDs = append(plain.CRDs, kind)
+		}
+	}
+	if _, err := envtest.InstallCRDs(k.config, plain); err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(k.config, converting)
+	return err
+}
+
+// convertedIn returns the resources for which a directory of CRDs has a patch with a conversion webhook.
+func convertedIn(directory string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(directory, "kustomization.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var kustomization struct {
+		Patches []struct {
+			Path string `json:"path"`
+		} `json:"patches"`
+	}
+	if err := yaml.Unmarshal(content, &kustomization); err != nil {
+		return nil, err
+	}
+	var converted []string
+	for _, patch := range kustomization.Patches {
+		name, found := strings.CutPrefix(patch.Path, "patches/webhook_in_")
+		if found {
+			converted = append(converted, strings.TrimSuffix(name, ".yaml"))
+		}
+	}
+	return converted, nil
 }
 
 // namespacesOf are the namespaces that a webhook is about: pods of Kubernetes' own and of Kueue's are left alone.
