@@ -2,6 +2,8 @@ module packtree.dev/kai-topology-plugin
 
 go 1.26.0
 
+toolchain go1.26.10
+
 require (
 	github.com/fatih/color v1.19.0
 	github.com/google/go-cmp v0.7.0

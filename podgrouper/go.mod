@@ -2,6 +2,8 @@ module packtree.dev/podgrouper
 
 go 1.26.0
 
+toolchain go1.26.10
+
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/onsi/ginkgo/v2 v2.34.0

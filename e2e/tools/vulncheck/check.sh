@@ -13,7 +13,7 @@ for program in "$@"; do
 	fi
 done
 if [ -n "${mended// /}" ]; then
-	echo "vulncheck: raise, and run 'make tidy' (packages of the standard library: Go itself):" \
+	echo "vulncheck: raise, and run 'make tidy' (packages of the standard library: the lines toolchain, as CONTRIBUTING.md says):" \
 		"$(tr ' ' '\n' <<<"$mended" | sort -u | xargs)" >&2
 	exit 1
 fi
