@@ -89,7 +89,7 @@ func (d Document) Warnings(messages []string) []Finding {
 // DecodeInto fills object, a pointer to an API type, from the document. Unknown and duplicate fields are findings with
 // a suggestion, as is a value of the wrong type. Object may be used only if there are no findings.
 func (d Document) DecodeInto(object any) []Finding {
-	written, err := json.Marshal(d.Object)
+	written, err := json.Marshal(d.Object.Object)
 	if err != nil {
 		return []Finding{d.Finding("", err.Error())}
 	}

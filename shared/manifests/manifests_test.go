@@ -39,6 +39,16 @@ func TestParse(t *testing.T) {
 			content: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}} {"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
 			want:    []string{"f[1] Pod a", "f[2] Pod b"},
 		},
+		"text of JSON in which YAML would see a line break, a control character, or a key that is too long": {
+			content: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a` + "\u0085\u007f" + `b"},"` +
+				strings.Repeat("k", 2000) + `":1}`,
+			want: []string{"f[1] Pod a\u0085\u007fb"},
+		},
+		"a field of JSON written twice": {
+			content: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","name":"b"}} {"apiVersion":"v1","kind":"Pod","metadata":{"name":"c"}}`,
+			want:    []string{"f[2] Pod c"},
+			wrong:   []string{`f[1]: duplicate field "metadata.name"`},
+		},
 		"a flow mapping is YAML, not JSON": {
 			content: "{apiVersion: v1, kind: Pod, metadata: {name: a}}",
 			want:    []string{"f[1] Pod a"},

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -143,7 +144,7 @@ func parseChunk(chunk []byte, take func(map[string]any, error)) {
 			take(parseYAML(chunk))
 			return
 		}
-		take(parseYAML(raw))
+		take(parseJSON(raw))
 	}
 }
 
@@ -177,8 +178,14 @@ func parseYAML(chunk []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 	}
+	return parseJSON(asJSON)
+}
+
+// parseJSON reads a document as an API server does, but repeated fields are an error.
+func parseJSON(raw []byte) (map[string]any, error) {
 	var value any
-	if err := utilyaml.Unmarshal(asJSON, &value); err != nil {
+	repeated, err := kjson.UnmarshalStrict(raw, &value)
+	if err := errors.Join(append(repeated, err)...); err != nil {
 		return nil, err
 	}
 	switch value := value.(type) {
