@@ -27,42 +27,42 @@ var wild = []any{
 	[]any{nil}, []any{[]any{}}, map[string]any{"": map[string]any{}},
 }
 
-// Of returns a copy of value, which consists of what JSON can have, as program changes it: each step puts a wild value,
-// or a copy of another value of the same object, in place of one, or takes it away, or adds it to a list or a mapping,
-// or does what the next step says inside of a text that is JSON. Mappings get one of keys, or one that some mapping of
-// the object has. The same program does the same.
+// Of returns value, which consists of what JSON can have, as program changes it: each step puts a wild value, or
+// another value of the same object, in place of one, or takes it away, or adds it to a list or a mapping, or does what
+// the next step says inside of a text that is JSON. Mappings get one of keys, or one that some mapping of the object
+// has. The same program does the same. The result shares with value what stays the same, so it is only to be read.
 func Of(value any, keys []string, program []byte) any {
-	changed, program := rewrite(value, new(int), -1, nil), program[:min(len(program), mostSteps*stepSize)]
+	changed, program := value, program[:min(len(program), mostSteps*stepSize)]
 	for ; len(program) >= stepSize; program = program[stepSize:] {
-		all := values(changed)
+		all := values(nil, changed)
 		if len(all) > mostValues {
 			break
 		}
 		at := int(binary.BigEndian.Uint16(program[1:])) % len(all)
 		other := int(binary.BigEndian.Uint16(program[3:]))
-		known := append(slices.Clone(keys), keysIn(all)...)
-		changed = rewrite(changed, new(int), at, func(old any) any {
-			switch program[0] % 6 {
-			case 0:
-				return wild[other%len(wild)]
-			case 1:
-				return rewrite(all[other%len(all)], new(int), -1, nil)
-			case 2:
-				return gone{}
-			case 3:
-				return added(old, known[other%len(known)], wild[other/len(known)%len(wild)])
-			case 4:
-				if len(program) < 2*stepSize {
-					return old
-				}
-				program = program[stepSize:]
-				return inside(old, keys, program[:stepSize])
-			default:
-				return added(old, known[at%len(known)], rewrite(all[other%len(all)], new(int), -1, nil))
+		old, is := all[at], all[other%len(all)]
+		switch program[0] % 6 {
+		case 0:
+			is = wild[other%len(wild)]
+		case 1:
+		case 2:
+			is = gone{}
+		case 3:
+			known := append(slices.Clone(keys), keysIn(all)...)
+			is = added(old, known[other%len(known)], wild[other/len(known)%len(wild)])
+		case 4:
+			if len(program) < 2*stepSize {
+				continue
 			}
-		})
+			program = program[stepSize:]
+			is = inside(old, keys, program[:stepSize])
+		default:
+			known := append(slices.Clone(keys), keysIn(all)...)
+			is = added(old, known[at%len(known)], is)
+		}
+		changed = replaced(changed, &at, is)
 	}
-	if _, nothing := changed.(gone); nothing {
+	if changed == (gone{}) {
 		return nil
 	}
 	return changed
@@ -85,13 +85,15 @@ func inside(old any, keys []string, program []byte) any {
 // gone is in place of a value that its list or mapping is to lose.
 type gone struct{}
 
-// added puts a value into a mapping or at the end of a list; a text has it appended, if it is one.
+// added returns a mapping with a value, or a list with one at its end; a text has it appended, if it is one.
 func added(to any, key string, value any) any {
 	switch to := to.(type) {
 	case map[string]any:
-		to[key] = value
+		more := maps.Clone(to)
+		more[key] = value
+		return more
 	case []any:
-		return append(to, value)
+		return append(slices.Clip(to), value)
 	case string:
 		if more, text := value.(string); text {
 			return to + more
@@ -100,17 +102,17 @@ func added(to any, key string, value any) any {
 	return to
 }
 
-// values returns a value and all below it, in the order of rewrite.
-func values(root any) []any {
-	all := []any{root}
+// values appends a value and all below it to all, from outside in.
+func values(all []any, root any) []any {
+	all = append(all, root)
 	switch root := root.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(root)) {
-			all = append(all, values(root[key])...)
+			all = values(all, root[key])
 		}
 	case []any:
 		for _, value := range root {
-			all = append(all, values(value)...)
+			all = values(all, value)
 		}
 	}
 	return all
@@ -128,30 +130,38 @@ func keysIn(all []any) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// rewrite copies a value. The one with number at, counted from outside in, is changed.
-func rewrite(value any, number *int, at int, change func(any) any) any {
-	mine := *number
-	*number++
+// replaced returns value with another one in place of the one with number at among its values; at is less than 0 then.
+func replaced(value any, at *int, other any) any {
+	*at--
+	if *at < 0 {
+		return other
+	}
 	switch old := value.(type) {
 	case map[string]any:
-		copied := make(map[string]any, len(old))
 		for _, key := range slices.Sorted(maps.Keys(old)) {
-			if inner := rewrite(old[key], number, at, change); inner != (gone{}) {
-				copied[key] = inner
+			if inner := replaced(old[key], at, other); *at < 0 {
+				return with(old, key, inner)
 			}
 		}
-		value = copied
 	case []any:
-		copied := make([]any, 0, len(old))
-		for _, element := range old {
-			if inner := rewrite(element, number, at, change); inner != (gone{}) {
-				copied = append(copied, inner)
+		for i := range old {
+			if inner := replaced(old[i], at, other); *at < 0 {
+				if inner == (gone{}) {
+					return slices.Delete(slices.Clone(old), i, i+1)
+				}
+				changed := slices.Clone(old)
+				changed[i] = inner
+				return changed
 			}
 		}
-		value = copied
-	}
-	if mine == at {
-		return change(value)
 	}
 	return value
+}
+
+func with(fields map[string]any, key string, value any) any {
+	changed := maps.Clone(fields)
+	if changed[key] = value; value == (gone{}) {
+		delete(changed, key)
+	}
+	return changed
 }
