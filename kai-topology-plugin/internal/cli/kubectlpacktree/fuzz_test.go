@@ -1,12 +1,13 @@
 package kubectlpacktree
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
+	"math"
 	"testing"
 	"time"
 
+	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
+	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -15,7 +16,8 @@ import (
 	"packtree.dev/shared/mutants"
 )
 
-// FuzzDump: of any dump that is not refused, the page has an overview, answers for each gang, and a tree.
+// FuzzDump: of any dump that is not refused there are an overview and a tree, and of each gang an explanation and its
+// drawing.
 func FuzzDump(f *testing.F) {
 	inputs := mutants.Files(f, scheduling.CarriedAnnotations(), "testdata/zones.yaml", "testdata/cluster.yaml")
 	f.Fuzz(func(t *testing.T, file uint8, program []byte) {
@@ -35,23 +37,17 @@ func FuzzDump(f *testing.F) {
 		if _, err := json.Marshal(seen); err != nil {
 			t.Fatalf("%v of\n%s", err, input)
 		}
-		shown := &showing{plugin: p}
+		pen, shown := &drawing.Pen{Columns: len(program), Bars: file > math.MaxInt8}, &showing{plugin: p}
+		_ = drawTree(pen, seen, "")
 		shown.read.Store(read)
 		for _, podGroup := range dump.PodGroups {
 			_, _ = shown.history(t.Context(), podGroup.Namespace, podGroup.Name)
-			said, err := shown.explain(t.Context(), podGroup.Namespace, podGroup.Name)
-			if _, wrong := json.Marshal(said); err != nil || wrong != nil {
+			target := explanation.Target{Kind: explanation.KindPodGroup, Name: podGroup.Name}
+			report, err := explanation.Of(t.Context(), dump, podGroup.Namespace, target)
+			if _, wrong := json.Marshal(report); err != nil || wrong != nil {
 				t.Fatalf("%s: %v, %v of\n%s", podGroup.Name, err, wrong, input)
 			}
-		}
-		command := Command()
-		command.SilenceErrors, command.SilenceUsage = true, true
-		command.SetIn(bytes.NewReader(input))
-		command.SetOut(io.Discard)
-		command.SetErr(io.Discard)
-		command.SetArgs([]string{"tree", "-f", "-"})
-		if err := command.ExecuteContext(t.Context()); err != nil {
-			t.Fatalf("tree: %v of\n%s", err, input)
+			_ = drawExplanation(pen, report)
 		}
 	})
 }

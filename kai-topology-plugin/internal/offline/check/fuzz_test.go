@@ -27,7 +27,7 @@ func FuzzPlace(f *testing.F) {
 	}
 	keys := append(scheduling.CarriedAnnotations(), scheduling.AnnotationNodeLabels, scheduling.AnnotationExpectedPods,
 		kai.LabelSubGroupName)
-	inputs := mutants.Seeds(f, keys, seeds...)
+	inputs, answer := mutants.Seeds(f, keys, seeds...), filepath.Join(f.TempDir(), "answer.json")
 	f.Fuzz(func(t *testing.T, seed uint8, program []byte) {
 		input := string(inputs(seed, program))
 		placed := invoke(t, place.Command(), input, "-f", "-", "--certificate", "--search-budget", "300")
@@ -37,7 +37,6 @@ func FuzzPlace(f *testing.F) {
 		if placed.code != 0 && placed.code != 3 {
 			t.Fatalf("exit code %d\n%s\n%s", placed.code, placed.stderr, input)
 		}
-		answer := filepath.Join(t.TempDir(), "answer.json")
 		if err := os.WriteFile(answer, []byte(placed.stdout), 0o600); err != nil {
 			t.Fatal(err)
 		}
