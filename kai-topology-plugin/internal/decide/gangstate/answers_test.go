@@ -25,7 +25,7 @@ func (s *State) repeated(generation int64, to types.UID) *solve.Answer {
 }
 
 func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
-	state := New(anyone)
+	state := New(anyone, nil)
 	answer := &solve.Answer{Verdict: "Infeasible"}
 	state.refuse("a", answer, "b")
 	if state.repeated(1, "a") != nil {
@@ -49,7 +49,7 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 
 // A pod can ask, and be answered, before the gang hears of it. The answer must be kept: it says why the gang waits.
 func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.refuse("asked", &solve.Answer{Verdict: "Infeasible"}, "other")
 	for _, known := range []types.UID{"asked", "other"} {
 		if state.record(mine).newcomer(known); state.View(mine).Last == nil {

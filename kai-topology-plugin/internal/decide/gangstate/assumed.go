@@ -30,13 +30,16 @@ type assumed struct {
 	sharing kubeframework.Sharing
 }
 
-// Assumed records that the scheduler has put a pod, which names its node, there. It reports false if no plan wants
-// the pod there.
-func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Effects) {
+// Assumed records that the scheduler has put a pod, which names its node, there, and what it shares with other pods. It
+// reports false if no plan wants the pod there.
+func (s *State) Assumed(
+	key gang.Key, pod *corev1.Pod, sharing kubeframework.Sharing,
+) (wanted bool, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
 		if wanted = r.assume(pod); !wanted {
 			return
 		}
+		r.share(pod.UID, sharing)
 		s.stand(pod, true)
 		r.members.Assume(gang.On("", pod), s.ours)
 		if r.plan == nil {
@@ -68,14 +71,6 @@ func (r *record) assume(pod *corev1.Pod) bool {
 	r.assumed[pod.UID] = &assumed{pod: pod, placement: r.plan.room.pods[pod.UID], letGo: r.plan.letGo}
 	delete(r.plan.room.pods, pod.UID)
 	return true
-}
-
-// Forgotten records that a pod was deleted before it was assumed or held, so that no later call counts it out.
-func (s *State) Forgotten(key gang.Key, pod types.UID) {
-	s.change(key, func(r *record, _ *Effects) {
-		r.members.Drop(pod)
-		delete(r.gated, pod)
-	})
 }
 
 // Unassumed records that a pod is not on its node after all; the key is zero if it is in no gang. If its gang had not

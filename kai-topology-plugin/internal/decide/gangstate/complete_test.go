@@ -19,7 +19,7 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 	member := pod("a")
 	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
 	complete := func() *State {
-		state := New(anyone)
+		state := New(anyone, nil)
 		state.Opened(start)
 		state.PodGroupChanged(nil, asking().PodGroup, start)
 		state.added(member, start)
@@ -53,7 +53,7 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 func TestAGangThatAnotherProcessPlacedIsNotReportedAgain(t *testing.T) {
 	member := pod("a")
 	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
-	state, group := New(anyone), asking().PodGroup
+	state, group := New(anyone, nil), asking().PodGroup
 	state.Opened(start)
 	state.PodGroupChanged(nil, group, start)
 	state.added(member, start)
@@ -69,7 +69,7 @@ func TestAGangThatAnotherProcessPlacedIsNotReportedAgain(t *testing.T) {
 
 // The race detector looks at this.
 func TestEverybodyMayCallAtAnyTime(t *testing.T) {
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.Opened(start)
 	group, member := asking().PodGroup, pod("a")
 	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
@@ -89,7 +89,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.Ask(mine, version, member.UID); state.View(mine) },
 		func() { state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, start) },
 		func() { state.Refused(asked, version, member, refusal, state.Now()) },
-		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version, "") },
+		func() { state.assumedOn(onNode); state.Permit(mine, member.UID, version, "") },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
 		func() { state.Break(mine, PodLost, "test"); state.reserved(other, 0); state.NodeOf(mine) },
 		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
@@ -101,7 +101,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.Concluded(mine, "x") },
 		func() {
 			state.Preempting(asked, version, member, nil, nil, "they leave")
-			state.Left("v")
+			state.deleted(pod("v"), start)
 			state.EndPreemption(mine)
 		},
 	} {

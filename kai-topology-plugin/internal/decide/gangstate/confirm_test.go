@@ -53,7 +53,7 @@ func (s *shown) Displaces(node string, coming []*corev1.Pod, _ *corev1.Pod) (boo
 func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 	t.Helper()
 	stands, comes := memberPod("stands", "n0"), memberPod("comes", "")
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.PodGroupChanged(nil, groupOf(2), start)
 	for _, node := range []string{"n0", "n1", "n2"} {
 		state.nodeSeen(nodeNamed(node))
@@ -244,7 +244,7 @@ func TestAPodThatWasPutOnANodeIsMissedThere(t *testing.T) {
 		}
 		return said
 	}
-	if wanted, _ := state.Assumed(mine, comes); !wanted {
+	if !state.assumedOn(comes) {
 		t.Fatal("the plan does not want the pod")
 	}
 	if said := respected(); said != "the gang is planned again: a pod left node n1" {
@@ -277,7 +277,7 @@ func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 	if got := reservedNames(state, other); !maps.EqualFunc(got, map[string][]string{"n1": {"d"}, "n3": {"c"}}, slices.Equal) {
 		t.Errorf("before it is let go, room is kept for %v", got)
 	}
-	state.Assumed(mine, ownedPod("c", "n3"))
+	state.assumedOn(ownedPod("c", "n3"))
 	if permission, _ := state.Permit(mine, "c", version(1), ""); permission != Go {
 		t.Fatalf("the gang is not let go: %v", permission)
 	}

@@ -81,7 +81,7 @@ func (s *State) replaceAll(pods int) {
 	for _, placement := range placements {
 		s.reserved(other, 0)
 		s.Ask(mine, version(1), placement.Pod.UID)
-		s.Assumed(mine, gang.On(placement.Node, placement.Pod))
+		s.assumedOn(gang.On(placement.Node, placement.Pod))
 		s.Permit(mine, placement.Pod.UID, version(1), "")
 	}
 	for _, placement := range placements {

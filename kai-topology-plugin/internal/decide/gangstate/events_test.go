@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -16,6 +17,13 @@ import (
 func (s *State) added(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(nil, pod, now) }
 
 func (s *State) deleted(pod *corev1.Pod, now time.Time) Effects { return s.PodChanged(pod, nil, now) }
+
+// assumedOn has the scheduler put a pod, which names its node, there, and reports whether a plan wants it there.
+func (s *State) assumedOn(pod *corev1.Pod) bool {
+	key, _ := gang.KeyOf(pod)
+	wanted, _ := s.Assumed(key, pod, kubeframework.Sharing{})
+	return wanted
+}
 
 func (s *State) groupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {
 	return s.PodGroupChanged(podGroup, nil, now)

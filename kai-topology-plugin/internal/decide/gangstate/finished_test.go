@@ -68,7 +68,7 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 	check("nobody has said that another one has done its work", map[string]int{"": 1})
 
 	group.Status.SubGroups = []scheduling.SubGroupStatus{{Succeeded: 2}}
-	state = New(anyone)
+	state = New(anyone, nil)
 	state.PodGroupChanged(nil, group, start)
 	state.PodFinished(second, false, start)
 	state.Opened(start)

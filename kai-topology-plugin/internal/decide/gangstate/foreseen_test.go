@@ -27,7 +27,7 @@ func promised() *State {
 	room := func(name, node string) clusterview.Reserved {
 		return clusterview.Reserved{node: []*corev1.Pod{pod(name)}}
 	}
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.keepFor(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")},
 		untilNoon)
 	state.keepFor(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")},
@@ -91,7 +91,7 @@ func drop(state *State, name string) bool {
 }
 
 func TestNoRoomIsForeseenForPodsThatNeedQuota(t *testing.T) {
-	state, queued := New(anyone), pod("q")
+	state, queued := New(anyone, nil), pod("q")
 	inQueue(queued)
 	state.keepFor(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): {"n1": {pod("p"), queued}}}, untilNoon)
 	want := map[string][]string{"n1": {"p"}}
@@ -141,7 +141,7 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 		}, want: map[string]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := New(anyone)
+			state := New(anyone, nil)
 			state.keepFor(key("a"), 0, map[gang.Key]clusterview.Reserved{key("a"): {
 				"n1": {inLeaf("l", "leader"), inLeaf("p", "worker")}, "n2": {inLeaf("q", "worker"), inLeaf("r", "worker")},
 			}}, untilNoon)
@@ -167,7 +167,7 @@ func TestAGangThatIsPlannedAgainAndAgainKeepsNoOtherOutForLong(t *testing.T) {
 		0: expectedLife, time.Second: expectedLife - time.Second, expectedLife: 0, followersLife - time.Second: 0,
 		followersLife: expectedLife,
 	} {
-		r := New(anyone).record(mine)
+		r := New(anyone, nil).record(mine)
 		r.expectedFor("uid", start)
 		if left := r.expectedFor("uid", start.Add(after)); left != want {
 			t.Errorf("%s after it was planned first, room is kept for %s, want %s", after, left, want)

@@ -35,7 +35,7 @@ func memberPod(name, node string) *corev1.Pod {
 
 // known is a state that knows gang mine, which needs so many pods, and these pods of it.
 func known(needs int32, pods ...*corev1.Pod) *State {
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.Opened(start)
 	state.PodGroupChanged(nil, groupOf(needs), start)
 	for _, pod := range pods {
@@ -318,9 +318,9 @@ func TestAPodBoundByAnotherProgramIsNotOnItsAssumedNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := known(2, ownedPod("a", ""), ownedPod("b", ""))
 			state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"}, Placement{Pod: ownedPod("b", ""), Node: "n2"})
-			state.Assumed(mine, ownedPod("a", "n1"))
+			state.assumedOn(ownedPod("a", "n1"))
 			if letGo {
-				state.Assumed(mine, ownedPod("b", "n2"))
+				state.assumedOn(ownedPod("b", "n2"))
 				if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
 					t.Fatalf("the gang may not go: %v", permission)
 				}
@@ -362,7 +362,7 @@ func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := known(2, memberPod("a", ""), memberPod("b", ""))
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
-			state.Assumed(mine, memberPod("a", "n1"))
+			state.assumedOn(memberPod("a", "n1"))
 			effects := state.PodChanged(memberPod("a", ""), c.now, start)
 			if !slices.Contains(rejected(effects), "a") || effects.Again != sweepAfter {
 				t.Errorf("%+v", effects)
@@ -390,7 +390,7 @@ func boundFor(t *testing.T, seat string) *State {
 	state.deleted(left, start)
 	state.added(ownedPod("a", ""), start)
 	state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"})
-	state.Assumed(mine, ownedPod("a", "n1"))
+	state.assumedOn(ownedPod("a", "n1"))
 	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
 		t.Fatalf("permission %v", permission)
 	}
@@ -472,8 +472,8 @@ func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
 		t.Run("in "+name, func(t *testing.T) {
 			state := known(2, memberPod("a", ""), memberPod("b", ""))
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
-			state.Assumed(mine, memberPod("a", "n1"))
-			state.Assumed(mine, memberPod("b", "n2"))
+			state.assumedOn(memberPod("a", "n1"))
+			state.assumedOn(memberPod("b", "n2"))
 			if back := rejected(state.Unassumed(c.key, "a", start)); !slices.Equal(back, []types.UID{"b"}) {
 				t.Errorf("with it came back %v", back)
 			}
@@ -489,7 +489,7 @@ func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
 func TestRoomOfAFailedBindingIsOpenAfterTheNodeRejectsThePod(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
-	state.Assumed(mine, memberPod("a", "n1"))
+	state.assumedOn(memberPod("a", "n1"))
 	state.Permit(mine, "a", version(1), "")
 	state.Unassumed(mine, "a", start)
 	if seats := state.reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
@@ -531,7 +531,7 @@ func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
 	if reason, _ := state.Queued(mine, memberPod("a", ""), start); reason == "" {
 		t.Fatal("it is not held")
 	}
-	state.Forgotten(mine, "a")
+	state.deleted(memberPod("a", ""), start)
 	state.groupDeleted(groupOf(2), start)
 	if len(state.gangs) > 0 {
 		t.Errorf("%d gangs are remembered", len(state.gangs))
@@ -543,12 +543,12 @@ func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
 func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
-	state.Assumed(mine, memberPod("a", "n1"))
+	state.assumedOn(memberPod("a", "n1"))
 	state.Permit(mine, "a", version(1), "")
 	state.Unassumed(mine, "a", start)
 	state.PodGroupChanged(nil, otherGroup(), start)
 	state.open(other, 1, false, Placement{Pod: ofOther(memberPod("a", "")), Node: "n2"})
-	state.Assumed(other, ofOther(memberPod("a", "n2")))
+	state.assumedOn(ofOther(memberPod("a", "n2")))
 	state.Permit(other, "a", version(1), "")
 	state.PodChanged(ofOther(memberPod("a", "")), memberPod("a", ""), start)
 	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {

@@ -19,6 +19,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
@@ -84,7 +85,7 @@ type scheduler struct {
 }
 
 func newScheduler(t *rapid.T) *scheduler {
-	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{},
+	s := &scheduler{T: t, state: New(anyone, nil), now: start, groups: map[gang.Key]*scheduling.PodGroup{},
 		pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{},
 		moved: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{},
 		objects: map[string]*corev1.Node{}}
@@ -317,7 +318,7 @@ func (s *scheduler) cycle(pod *member) {
 	}
 	onNode := pod.DeepCopy()
 	onNode.Spec.NodeName = reply.Node
-	wanted, effects := s.state.Assumed(key, onNode)
+	wanted, effects := s.state.Assumed(key, onNode, kubeframework.Sharing{})
 	s.do(effects)
 	if !wanted {
 		return
@@ -1179,7 +1180,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		},
 		"a move takes longer": func(t *rapid.T) { s.T = t; s.do(s.state.ExtendMove(s.anyGang(), s.now.Add(SeatHold))) },
 		"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
-		"they have left":      func(t *rapid.T) { s.T = t; s.do(s.state.Left("victim")) },
+		"they have left":      func(t *rapid.T) { s.T = t; s.do(s.state.deleted(pod("victim"), s.now)) },
 		"":                    func(t *rapid.T) { s.check(t) },
 	}
 }
@@ -1229,7 +1230,7 @@ var inAFullCluster = []string{
 func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {
 	t.Repeat(actions)
 	s.T = t
-	s.do(s.state.Left("victim"))
+	s.do(s.state.deleted(pod("victim"), s.now))
 	s.settle()
 	s.check(t)
 	s.checkEnd()

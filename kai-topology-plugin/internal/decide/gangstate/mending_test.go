@@ -13,7 +13,7 @@ import (
 // once the status says that the gang has started.
 func TestAPodIsTriedAgainOnceItsGangMayBeMended(t *testing.T) {
 	group := groupOf(3)
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.Opened(start)
 	state.PodGroupChanged(nil, group, start)
 	state.added(ownedPod("a", "n1"), start)

@@ -20,7 +20,7 @@ import (
 // moved is a state with a gang that has one pod on n1, to be moved to n3, and one lost pod, to come to n4.
 func moved(t *testing.T) (*State, *corev1.Pod) {
 	t.Helper()
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.opened = true
 	for i := range 5 {
 		state.nodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}})
@@ -207,7 +207,7 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 			{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: reason},
 		}
 		written.Annotations[scheduling.AnnotationSeatHold] = "0"
-		after := New(anyone)
+		after := New(anyone, nil)
 		for _, node := range []string{"n1", "n3", "n4"} {
 			after.nodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 		}
@@ -223,7 +223,7 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 // A process that has waited to lead holds what the one before it held last, whatever there was when it started.
 func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
 	before, stands := moved(t)
-	standby := New(anyone)
+	standby := New(anyone, nil)
 	for _, node := range []string{"n1", "n3", "n4"} {
 		standby.nodeSeen(nodeNamed(node))
 	}
@@ -283,7 +283,7 @@ func TestPodThatTheNextSchedulerMovesKeepsNoRoomWhereItStood(t *testing.T) {
 	written.Status.Conditions = []metav1.Condition{
 		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
 	}
-	after := New(anyone)
+	after := New(anyone, nil)
 	for _, node := range []string{"n1", "n3", "n4"} {
 		after.nodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	}
@@ -325,7 +325,7 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 		t.Errorf("another of its name: %+v", told)
 	}
 	// What an earlier process wrote is taken back by the first round.
-	next := New(anyone)
+	next := New(anyone, nil)
 	podGroup.Status.Conditions = []metav1.Condition{
 		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
 	}

@@ -82,7 +82,7 @@ func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := New(anyone)
+			state := New(anyone, nil)
 			tried(state, big, 0)
 			for range c.times {
 				state.Placed(c.taking)
@@ -96,7 +96,7 @@ func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
 }
 
 func TestOvertakersAreCountedAfterARestart(t *testing.T) {
-	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	state, small := New(anyone, nil), taking(rank("small", 0, 200), "gpu")
 	tried(state, big, 0)
 	state.Recount(big.Rank.Gang, slices.Repeat([]Taking{small}, MaxOvertakes))
 	if key, _ := state.Overdue(small); key != big.Rank.Gang {
@@ -105,7 +105,7 @@ func TestOvertakersAreCountedAfterARestart(t *testing.T) {
 }
 
 func TestOnlyTheLatestOvertakersAreRemembered(t *testing.T) {
-	state := New(anyone)
+	state := New(anyone, nil)
 	tried(state, big, 0)
 	overtake(state, rank("", 0, 200), "gpu", 1)
 	for i := range maxOvertakers {
@@ -118,7 +118,7 @@ func TestOnlyTheLatestOvertakersAreRemembered(t *testing.T) {
 }
 
 func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
-	state, small := New(anyone), rank("small", 0, 200)
+	state, small := New(anyone, nil), rank("small", 0, 200)
 	tried(state, big, 0)
 	overtake(state, rank("by", 0, 200), "gpu", MaxOvertakes)
 	effects := reserve(state, 3, start, "n1", "n1", "n2")
@@ -179,7 +179,7 @@ func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
 		"when the gang waits no more": {func(s *State) Effects { return s.StopWaiting(big.Rank.Gang) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := New(anyone)
+			state := New(anyone, nil)
 			tried(state, big, 0)
 			reserve(state, 3, start, "n1")
 			state.TurnAway(pod("turned-away"))
@@ -194,7 +194,7 @@ func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
 
 // The plan reserves room for the same pods, which a decision can have in one place only.
 func TestReservedRoomIsThatOfThePlanWhileThereIsOne(t *testing.T) {
-	state, small := New(anyone), rank("small", 0, 200)
+	state, small := New(anyone, nil), rank("small", 0, 200)
 	tried(state, big, 0)
 	reserve(state, 1, start, "n1")
 	nodes := func() int {
@@ -218,7 +218,7 @@ func TestReservedRoomIsThatOfThePlanWhileThereIsOne(t *testing.T) {
 }
 
 func TestAGangThatNothingHelpsIsLookedAtAfterTwiceAsManyOvertakes(t *testing.T) {
-	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	state, small := New(anyone, nil), taking(rank("small", 0, 200), "gpu")
 	tried(state, big, 0)
 	for _, times := range []int{MaxOvertakes, 2 * MaxOvertakes, 4 * MaxOvertakes} {
 		overtake(state, small.Rank, "gpu", times-1)
@@ -234,7 +234,7 @@ func TestAGangThatNothingHelpsIsLookedAtAfterTwiceAsManyOvertakes(t *testing.T) 
 }
 
 func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
-	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	state, small := New(anyone, nil), taking(rank("small", 0, 200), "gpu")
 	for i := range maxReserved + 1 {
 		claim := big
 		claim.Rank.Gang.Name = fmt.Sprint("big", i)
@@ -255,7 +255,7 @@ func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
 }
 
 func TestTheHigherRankIsTriedFirst(t *testing.T) {
-	state := New(anyone)
+	state := New(anyone, nil)
 	older := big
 	older.Rank = rank("older", 0, 50)
 	tried(state, big, 1)

@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -56,7 +57,7 @@ func (s *State) settled(key gang.Key, pod types.UID) (missed bool) {
 
 // on has the scheduler put a pod on a node, and reports whether that is where the pod is to go.
 func (s *State) on(key gang.Key, name, node string) bool {
-	wanted, _ := s.Assumed(key, onNode(name, node))
+	wanted, _ := s.Assumed(key, onNode(name, node), kubeframework.Sharing{})
 	return wanted
 }
 
@@ -87,7 +88,7 @@ func onNode(name, node string) *corev1.Pod {
 
 // twoPods is a state with a plan for two pods.
 func twoPods() *State {
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1"}, Placement{Pod: pod("b"), Node: "n2"})
 	return state
 }
@@ -214,12 +215,12 @@ func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
 	}{
 		"before it is put on its node": {happens: func(*State) {}},
 		"while it waits there for others": {
-			happens:  func(state *State) { state.Assumed(mine, inLeaf("x", "a", "n1")) },
+			happens:  func(state *State) { state.assumedOn(inLeaf("x", "a", "n1")) },
 			rejected: []types.UID{"a"}, on: []string{"y"},
 		},
 		"while it is being bound": {
 			happens: func(state *State) {
-				state.Assumed(mine, inLeaf("x", "a", "n1"))
+				state.assumedOn(inLeaf("x", "a", "n1"))
 				state.change(mine, func(r *record, e *Effects) { state.letGo(e, r) })
 			},
 			planned: true, on: []string{"y"},
@@ -347,7 +348,7 @@ func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	answer.Optimal = true
 	plan()
 	expect("planned anew", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
-	_, effects := state.Assumed(mine, memberPod("b", "n1"))
+	_, effects := state.Assumed(mine, memberPod("b", "n1"), kubeframework.Sharing{})
 	_, more := state.Permit(mine, "b", version(1), "")
 	released := effects.Released
 	if released == nil {

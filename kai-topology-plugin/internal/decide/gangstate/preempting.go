@@ -112,14 +112,6 @@ func (s *State) awaitedLeft(e *Effects, pod types.UID) {
 	}
 }
 
-// Left records that a pod is gone that a gang may wait for.
-func (s *State) Left(pod types.UID) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.awaitedLeft(&effects, pod)
-	return effects
-}
-
 // MayPreempt reports whether a gang that does not fit has waited for its preemptionDelay since this was first asked.
 // If not, it is activated when it has. A restart begins the wait anew.
 func (s *State) MayPreempt(podGroup *scheduling.PodGroup, now time.Time) (may bool, effects Effects) {

@@ -27,7 +27,7 @@ func asking() *gang.Gang {
 }
 
 func preemptingState() *State {
-	state := New(anyone)
+	state := New(anyone, nil)
 	asked := asking()
 	state.Preempting(asked, version(1), asked.Pending[0], []Placement{{Pod: pod("a"), Node: "n1"}}, sets.New[types.UID]("x", "y"), "x and y leave")
 	return state
@@ -35,7 +35,7 @@ func preemptingState() *State {
 
 func TestAPodReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
 	state := preemptingState()
-	state.Left("x")
+	state.deleted(pod("x"), start)
 	successor := pod("y")
 	successor.UID = "successor"
 	if effects := state.PodChanged(pod("y"), successor, start); !slices.Contains(names(effects.Activate), "a") {
@@ -70,11 +70,11 @@ func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
 
 func TestTheLastVictimMakesTheGangReady(t *testing.T) {
 	state := preemptingState()
-	if effects := state.Left("x"); len(effects.Activate) > 0 {
+	if effects := state.deleted(pod("x"), start); len(effects.Activate) > 0 {
 		t.Errorf("ready while y stands: %v", names(effects.Activate))
 	}
 	for range 2 {
-		state.Left("unknown")
+		state.deleted(pod("unknown"), start)
 	}
 	refused := &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
 	if told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now()); told.Message != "x and y leave" {
@@ -83,7 +83,7 @@ func TestTheLastVictimMakesTheGangReady(t *testing.T) {
 	if effects := state.deleted(pod("y"), start); !slices.Contains(names(effects.Activate), "a") || state.View(mine).Last != nil {
 		t.Errorf("not ready: %v", names(effects.Activate))
 	}
-	if effects := state.Left("y"); len(effects.Activate) > 0 {
+	if effects := state.deleted(pod("y"), start); len(effects.Activate) > 0 {
 		t.Errorf("ready a second time: %v", names(effects.Activate))
 	}
 	if told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now()); told != refused {
@@ -116,7 +116,7 @@ func TestRoomThatIsBeingMadeIsRespected(t *testing.T) {
 }
 
 func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.change(mine, func(r *record, _ *Effects) { r.members.Show(pod("a"), anyone) })
 	group := asking().PodGroup
 	may := func(after time.Duration) bool {
@@ -153,7 +153,7 @@ func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 }
 
 func TestReservationsTellOfNodesThatAreLeftForAGang(t *testing.T) {
-	state, asked := New(anyone), asking()
+	state, asked := New(anyone, nil), asking()
 	placements := []Placement{{Pod: pod("b"), Node: "n2"}, {Pod: pod("a"), Node: "n1"}, {Pod: pod("c"), Node: "n2"}}
 	effects := state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID]("x"), "x leaves")
 	want := []scheduling.ReservationStatus{{Reason: scheduling.ReservationPreempting, Nodes: []string{"n1", "n2", "n2"}}}

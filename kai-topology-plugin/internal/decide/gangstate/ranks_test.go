@@ -11,7 +11,7 @@ import (
 )
 
 func newStateOfMine() *State {
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.PodGroupChanged(nil, asking().PodGroup, start)
 	return state
 }

@@ -35,7 +35,7 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 		pod.Spec.NodeName = node
 		return pod
 	}
-	state := New(anyone)
+	state := New(anyone, nil)
 	state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
 	state.PodGroupChanged(nil, replica(mine, "service"), start)
 	state.PodGroupChanged(nil, replica(other, "service"), start)
@@ -86,7 +86,7 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 		}}
 	}
 	for last := range circle {
-		state := New(anyone)
+		state := New(anyone, nil)
 		state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
 		for i := range circle {
 			if i != last {
@@ -128,7 +128,7 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 	for name, get := range map[string]func(*State) Effects{
 		"by a plan": func(state *State) Effects {
 			state.open(mine, 1, false, Placement{Pod: member(mine, ""), Node: "n1"})
-			state.Assumed(mine, member(mine, "n1"))
+			state.assumedOn(member(mine, "n1"))
 			permission, effects := state.Permit(mine, "mine", version(1), "")
 			if permission != Go {
 				t.Errorf("the gang may not go: %v", permission)
@@ -140,7 +140,7 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := New(anyone)
+			state := New(anyone, nil)
 			state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
 			for key, relations := range map[gang.Key]string{mine: "",
 				follower: `[{"name":"r","near":"mine","topology":"t","level":"zone"}]`} {

@@ -82,7 +82,7 @@ type player struct {
 // replay plays a run again, and returns it with what follows now.
 func replay(t *testing.T, text []byte) []byte {
 	t.Helper()
-	p := &player{T: t, state: New(anyone), objects: map[string][]byte{}, decoded: map[string]any{}}
+	p := &player{T: t, state: New(anyone, nil), objects: map[string][]byte{}, decoded: map[string]any{}}
 	var written bytes.Buffer
 	for number, one := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
 		next := line{}

@@ -264,8 +264,8 @@ func (s *State) dropSeats(e *Effects, r *record, why SeatEnd, which func(*reserv
 	s.giveBack(e, r, why, func(v *reservation) bool { return v.isSeat() && which(v) })
 }
 
-// NodeChanged records a node as it is now; nil if it is no more. Seats on it are given up if it does not take their
-// pods any more, and plans that count on it are broken if it is gone, or got into another domain.
+// NodeChanged records a node as it is now, which pods may have begun to avoid; nil if it is no more. Seats on it are
+// given up if it does not take their pods any more, and plans that count on it are broken if it is gone, or got into another domain.
 func (s *State) NodeChanged(name string, node *corev1.Node) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,14 +288,6 @@ func (s *State) NodeChanged(name string, node *corev1.Node) (effects Effects) {
 func (s *State) takes(name string, pod *corev1.Pod) bool {
 	node := s.nodes[name]
 	return node != nil && !kubeframework.Repels(node, pod) && (s.avoids == nil || !s.avoids(pod, name))
-}
-
-// NodeAvoided gives up the seats on a node that pods have begun to avoid.
-func (s *State) NodeAvoided(name string) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropSeatsOn(&effects, name)
-	return effects
 }
 
 // dropSeatsOn gives up seats of all gangs on a node that does not take their pods.

@@ -29,7 +29,7 @@ func brokenBy(effects Effects) (gangs []gang.Key) {
 // released is a state with two pods on their way to their nodes, which stand in one rack.
 func released(t *testing.T) *State {
 	t.Helper()
-	state := New(anyone)
+	state := New(anyone, nil)
 	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
 	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack},
 		Placement{Pod: pod("b"), Node: "n2", Place: rack})
@@ -146,7 +146,7 @@ func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
 	}
 	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
 	planned := func() *State {
-		state := New(anyone)
+		state := New(anyone, nil)
 		state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack},
 			Placement{Pod: pod("b"), Node: "n2", Place: rack})
 		return state

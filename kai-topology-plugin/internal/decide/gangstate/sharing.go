@@ -6,23 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
-// Shares records what an assumed pod has to do with claims that are not allocated yet. The claims that it allocates are
+// share records what an assumed pod has to do with claims that are not allocated yet. The claims that it allocates are
 // awaited like volumes, and pods that use them too wait on their nodes until it has.
-func (s *State) Shares(key gang.Key, pod types.UID, sharing kubeframework.Sharing) {
-	s.change(key, func(r *record, _ *Effects) {
-		known := r.assumed[pod]
-		if known == nil {
-			return
-		}
-		known.sharing = sharing
-		if len(sharing.Allocates) > 0 {
-			r.claims[pod] = sharing.Allocates[0]
-		}
-	})
+func (r *record) share(pod types.UID, sharing kubeframework.Sharing) {
+	r.assumed[pod].sharing = sharing
+	if len(sharing.Allocates) > 0 {
+		r.claims[pod] = sharing.Allocates[0]
+	}
 }
 
 // allocating returns the claims that pods of the gang allocate and that are not allocated yet.

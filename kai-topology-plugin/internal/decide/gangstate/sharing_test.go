@@ -19,10 +19,9 @@ func sharingGang(t *testing.T, rides string) (state *State, of Permission, effec
 		})
 	})
 	share := func(pod, node string, sharing kubeframework.Sharing) (Permission, Effects) {
-		if wanted, _ := state.Assumed(mine, memberPod(pod, node)); !wanted {
+		if wanted, _ := state.Assumed(mine, memberPod(pod, node), sharing); !wanted {
 			t.Fatal("not planned")
 		}
-		state.Shares(mine, types.UID(pod), sharing)
 		return state.Permit(mine, types.UID(pod), version(1), "")
 	}
 	if permission, _ := share("a", "n1", kubeframework.Sharing{Allocates: []string{"channel"}}); permission != Wait {

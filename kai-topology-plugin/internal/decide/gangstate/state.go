@@ -156,19 +156,17 @@ type parsed struct {
 	hold *gang.Hold
 }
 
-// New returns the state of no gang. Ours says which schedulers' pods are placed here.
-func New(ours func(scheduler string) bool) *State {
+// New returns the state of no gang. Ours says which schedulers' pods are placed here. Seats are given up, and none held,
+// on nodes that the pods like one avoid; avoids may be nil.
+func New(ours func(scheduler string) bool, avoids func(pod *corev1.Pod, node string) bool) *State {
 	return &State{
-		ours:  ours,
+		ours: ours, avoids: avoids,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
 		related: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
 		nodes: map[string]*corev1.Node{}, standing: map[string]map[types.UID]*corev1.Pod{},
 		turnedAway: map[types.UID]*corev1.Pod{}, astray: sets.Set[types.UID]{},
 	}
 }
-
-// SetAvoided has seats given up, and none held, on nodes that the pods like one avoid. It is called before all else.
-func (s *State) SetAvoided(avoids func(pod *corev1.Pod, node string) bool) { s.avoids = avoids }
 
 // record returns that of a gang, a new one if there is none.
 func (s *State) record(key gang.Key) *record {
@@ -239,13 +237,6 @@ func (s *State) Opened(now time.Time) (effects Effects) {
 		s.admit(&effects, r, now)
 	}
 	return effects
-}
-
-// IsOpened reports whether Opened was called.
-func (s *State) IsOpened() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.opened
 }
 
 // RoomGrew records that a pod left its node, or that nodes changed in a way that can make room for a gang.

@@ -58,7 +58,7 @@ func standingPair(changes ...func(*scheduling.PodGroup)) *State {
 	for _, change := range changes {
 		change(group)
 	}
-	state := New(anyone)
+	state := New(anyone, nil)
 	for _, name := range []string{"n1", "n2", "n3"} {
 		state.nodeSeen(nodeNamed(name))
 	}
@@ -215,8 +215,8 @@ func TestWhatEndsASeat(t *testing.T) {
 		"its time":         {func(s *State) Effects { return s.Tick(minute) }, SeatExpired},
 		"its node is gone": {func(s *State) Effects { return s.nodeGone("n1") }, SeatNodeLost},
 		"pods like it avoid its node": {func(s *State) Effects {
-			s.SetAvoided(func(_ *corev1.Pod, node string) bool { return node == "n1" })
-			return s.NodeAvoided("n1")
+			s.avoids = func(_ *corev1.Pod, node string) bool { return node == "n1" }
+			return s.nodeSeen(nodeNamed("n1"))
 		}, SeatNodeLost},
 		"a cordon":          {func(s *State) Effects { return s.nodeSeen(cordoned("n1")) }, SeatNodeLost},
 		"a successor there": {func(s *State) Effects { return s.added(ownedPod("c", "n1"), start) }, SeatFilled},
@@ -421,7 +421,7 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			if test.group != nil {
 				test.group(read)
 			}
-			after := New(anyone)
+			after := New(anyone, nil)
 			after.PodGroupChanged(nil, read, now)
 			for _, node := range test.nodes {
 				after.nodeSeen(nodeNamed(node))

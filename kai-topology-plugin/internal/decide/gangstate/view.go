@@ -31,7 +31,7 @@ func (s *State) View(key gang.Key) View {
 	r := s.known(key)
 	view := View{
 		Begun: r.begun, Waits: r.overtaken != nil, Preempts: r.preempting != nil,
-		Undecided: r.last == nil && len(r.gated) == 0,
+		Undecided: s.opened && r.last == nil && len(r.gated) == 0,
 	}
 	if r.last == nil {
 		return view

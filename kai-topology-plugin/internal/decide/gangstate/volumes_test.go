@@ -16,7 +16,7 @@ func claiming(t *testing.T) *State {
 		})
 	})
 	for pod, node := range map[string]string{"a": "n1", "b": "n2"} {
-		if wanted, _ := state.Assumed(mine, memberPod(pod, node)); !wanted {
+		if !state.assumedOn(memberPod(pod, node)) {
 			t.Fatal("not planned")
 		}
 	}

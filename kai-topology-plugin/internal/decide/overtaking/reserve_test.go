@@ -56,7 +56,7 @@ func newStarved(t *testing.T, change func(big *gang.Gang)) *starved {
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
 	view := clusterview.New(offline)
 	s.Reserver = Reserver{
-		Gangs: gangstate.New(func(string) bool { return true }), For: DefaultReserveFor,
+		Gangs: gangstate.New(func(string) bool { return true }, nil), For: DefaultReserveFor,
 		Snapshot: func() fwk.NodeInfoLister { return offline.SnapshotSharedLister().NodeInfos() },
 		Request: func(gang.Key) (*solve.Request, error) {
 			infos, err := offline.Nodes()
@@ -165,7 +165,7 @@ func TestNothingIsReserved(t *testing.T) {
 		"where that is switched off":          func(s *starved) { s.For = 0 },
 		"for a gang that cannot be planned":   func(s *starved) { s.Request = func(gang.Key) (*solve.Request, error) { return nil, nil } },
 		"for a gang that waits no more":       func(s *starved) { s.Gangs.StopWaiting(s.big.Key()) },
-		"for gangs that the next ranks above": func(s *starved) { s.Gangs = gangstate.New(func(string) bool { return true }) },
+		"for gangs that the next ranks above": func(s *starved) { s.Gangs = gangstate.New(func(string) bool { return true }, nil) },
 	} {
 		s := newStarved(t, nil)
 		change(s)

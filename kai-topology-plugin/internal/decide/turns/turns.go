@@ -141,7 +141,7 @@ func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view 
 	return &Table{
 		inventory: cluster, nodes: nodes, cluster: offline, view: view,
 		index: planner.NewIndex(cluster.PodGroups...), members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, gangs: gangstate.New(anyScheduler),
+		levels: cluster.Levels, gangs: gangstate.New(anyScheduler, nil),
 		placement: cluster.Placement,
 	}, nil
 }

@@ -105,7 +105,7 @@ func newSimulator(
 	}
 	s := &simulator{
 		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
-		gangs: gangstate.New(func(string) bool { return true }),
+		gangs: gangstate.New(func(string) bool { return true }, nil),
 		by:    map[gang.Key]*run{}, index: planner.NewIndex(),
 		refused: map[any]refusal{}, fits: map[string]bool{}, wake: math.Inf(1),
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},

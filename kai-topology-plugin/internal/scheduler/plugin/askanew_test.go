@@ -117,7 +117,7 @@ func TestAGangDoesNotWaitForAVictimThatIsGoneAlready(t *testing.T) {
 	gone := newPod("", "gone")
 	bench.preemptFor(t, waitingGang, a, "n0", gone.UID)
 	bench.activator.reset()
-	bench.plugin.missed([]*corev1.Pod{gone, a})
+	bench.plugin.missed(gone, a)
 	if !bench.activator.called("a") {
 		t.Errorf("it waits for a pod that is gone; called: %v", bench.activator.pods)
 	}

@@ -171,7 +171,9 @@ func configured(
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if ours && !cache.WaitForCacheSync(ctx.Done(), made.plugin.gangs.IsOpened) {
+	// Once all is known, gangs could have an answer, also one that does not exist.
+	opened := func() bool { return made.plugin.gangs.View(gang.Key{}).Undecided }
+	if ours && !cache.WaitForCacheSync(ctx.Done(), opened) {
 		t.Fatal("the caches were not filled")
 	}
 	made.activator.reset()

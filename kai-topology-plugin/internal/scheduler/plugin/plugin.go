@@ -199,11 +199,10 @@ func newPluginAmong(
 	if err != nil {
 		return nil, err
 	}
-	gangs, view := gangstate.New(all.have), clusterview.New(filters)
-	view.SeeZones(&all.zones.catalogue)
-	gangs.SetAvoided(func(pod *corev1.Pod, node string) bool {
+	gangs, view := gangstate.New(all.have, func(pod *corev1.Pod, node string) bool {
 		return all.zones.catalogue.Avoids(eligibility.ZoneOwner(pod), node)
-	})
+	}), clusterview.New(filters)
+	view.SeeZones(&all.zones.catalogue)
 	lister := &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
 		Zones: &all.zones.catalogue, Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,

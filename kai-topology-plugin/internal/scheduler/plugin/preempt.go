@@ -194,7 +194,7 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 	}
 	p.effects.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements,
 		awaited.Difference(waiting), choice.String()))
-	p.missed(choice.Awaited)
+	p.missed(choice.Awaited...)
 	if p.gangs.Overtaken(asked.Gang, asked.version, seen{p}) != "" {
 		// Changes during the search could not end it. No pod leaves for a gang that is gone.
 		p.effects.do(p.gangs.EndPreemption(asked.Key()))
@@ -210,13 +210,4 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 	go p.effects.evict(context.WithoutCancel(ctx), eviction{
 		Choice: choice, gang: asked.Gang, placements: placements, waiting: waiting,
 	})
-}
-
-// missed looks for pods that were gone before anybody waited for them.
-func (p *Plugin) missed(awaited []*corev1.Pod) {
-	for _, pod := range awaited {
-		if p.lister.IsGone(pod) {
-			p.effects.do(p.gangs.Left(pod.UID))
-		}
-	}
 }

@@ -33,10 +33,17 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 func (p *Plugin) queued(key gang.Key, pod *corev1.Pod) string {
 	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
 	p.effects.do(effects)
-	if p.lister.IsGone(pod) { // Word that it was deleted may have come before.
-		p.gangs.Forgotten(key, pod.UID)
-	}
+	p.missed(pod)
 	return reason
+}
+
+// missed tells about pods that are gone: word of that may have come before they were held, assumed or awaited.
+func (p *Plugin) missed(pods ...*corev1.Pod) {
+	for _, pod := range pods {
+		if p.lister.IsGone(pod) {
+			p.effects.do(p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now()))
+		}
+	}
 }
 
 func hold(reason string) *fwk.Status {

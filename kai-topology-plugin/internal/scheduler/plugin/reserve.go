@@ -30,15 +30,12 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 		}
 	}
 	latest := p.lister.Latest(pod) // The queue may have it from before it was grouped.
-	wanted, effects := p.gangs.Assumed(key, gang.On(node, latest))
+	wanted, effects := p.gangs.Assumed(key, gang.On(node, latest), sharing)
 	p.effects.do(effects)
 	if !wanted {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")
 	}
-	p.gangs.Shares(key, pod.UID, sharing)
-	if p.lister.IsGone(pod) {
-		p.gangs.Forgotten(key, pod.UID)
-	}
+	p.missed(latest)
 	return nil
 }
 

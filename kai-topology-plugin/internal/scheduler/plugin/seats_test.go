@@ -274,7 +274,7 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 func TestGangsAreHeldUntilAllAreKnown(t *testing.T) {
 	a := newPod("gang", "a")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
-	bench.plugin.gangs = gangstate.New(bench.plugin.profiles.have)
+	bench.plugin.gangs = gangstate.New(bench.plugin.profiles.have, nil)
 	if status := bench.plugin.PreEnqueue(t.Context(), a); !strings.Contains(status.Message(), "to be listed") {
 		t.Fatalf("it is not held: %v", status)
 	}

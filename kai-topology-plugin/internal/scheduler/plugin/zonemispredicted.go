@@ -23,7 +23,9 @@ func (p *Plugin) watchRejected(failed cache.SharedIndexInformer) error {
 		}
 		if owner := eligibility.ZoneOwner(pod); owner != "" {
 			p.lister.Zones.Avoid(owner, pod.Spec.NodeName)
-			p.effects.do(p.gangs.NodeAvoided(pod.Spec.NodeName))
+			if node, err := p.lister.Nodes.Get(pod.Spec.NodeName); err == nil {
+				p.effects.do(p.gangs.NodeChanged(node.Name, node))
+			}
 		}
 		if !before {
 			p.mispredicted(pod, metrics.Rejected, rejectionNote(pod, p.predictedFor(pod)))

@@ -170,7 +170,7 @@ func run(
 ) {
 	t.Helper()
 	writer := podgroupstatus.NewWriter(client, observe, gangevents.New(events.NewFakeRecorder(100)),
-		gangstate.New(func(string) bool { return true }))
+		gangstate.New(func(string) bool { return true }, nil))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); writer.Run(ctx) }()
