@@ -45,8 +45,6 @@ func (r *record) asker() *corev1.Pod {
 
 // Moment is the state of things when a decision begins.
 type Moment struct {
-	// Room is a number that grows whenever room becomes free.
-	Room                       int64
 	edits, vacancies, openings int64
 }
 
@@ -54,7 +52,7 @@ type Moment struct {
 func (s *State) Now() Moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return Moment{Room: s.room, edits: s.edits, vacancies: s.vacancies, openings: s.openings}
+	return Moment{edits: s.edits, vacancies: s.vacancies, openings: s.openings}
 }
 
 // Reply is what is known for a pod that asks for its node.
@@ -139,6 +137,9 @@ func (s *State) Refused(
 		reply = r.whileRoomIsMade(given)
 		r.remember(version, pod, reply, asked.Pending)
 		r.last.doubted = r.edited > began.edits // The change was made before the answer.
+		if given.Verdict == scheduling.ReasonPlaced {
+			r.attempts, r.yields = attempts{}, 0 // It has what it needs.
+		}
 		s.settleDebt(e, r)
 		if opened && r.last.restsOnRoom() {
 			r.call(e) // It was not known yet to be the one that asks.
@@ -174,11 +175,14 @@ func others(asked *gang.Gang, here *corev1.Pod) (pods []*corev1.Pod) {
 	return pods
 }
 
-// Planned records that a gang gets nodes, as decided for a pod of it, which is nil if there was none.
+// Planned records that a gang gets nodes, as decided for a pod of it, which is nil if there was none. By what it takes it
+// overtakes each waiting gang of higher rank that could have used that.
 func (s *State) Planned(
-	asked *gang.Gang, version Version, pod *corev1.Pod, given *solve.Answer, placements []Placement, now time.Time,
+	asked *gang.Gang, version Version, pod *corev1.Pod, given *solve.Answer, placements []Placement, taking Taking,
+	now time.Time,
 ) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
+		s.overtake(r, taking)
 		further := asked.Satisfied(gang.NoPending)
 		if !further {
 			clear(r.ranks) // None of them is being bound.

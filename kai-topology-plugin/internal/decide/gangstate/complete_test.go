@@ -87,15 +87,17 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.deleted(member, start) },
 		func() { state.Queued(mine, member, start); state.View(mine) },
 		func() { state.Ask(mine, version, member.UID); state.View(mine) },
-		func() { state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, start) },
+		func() {
+			state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, Taking{}, start)
+		},
 		func() { state.Refused(asked, version, member, refusal, state.Now()) },
 		func() { state.assumedOn(onNode); state.Permit(mine, member.UID, version, "") },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
-		func() { state.Break(mine, PodLost, "test"); state.reserved(other, 0); state.NodeOf(mine) },
+		func() { state.Break(mine, PodLost, "test"); state.reserved(other, 0); state.nodeOf(mine) },
 		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
 		func() { state.nodeGone("n1") },
 		func() {
-			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now())
+			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, 0, state.Now())
 			state.reservedForOverdue(gang.Rank{Gang: other})
 		},
 		func() { state.Concluded(mine, "x") },
@@ -118,7 +120,6 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 	state.groupDeleted(group, start)
 	state.Concluded(mine, "")
 	state.Unassumed(mine, member.UID, start)
-	state.StopWaiting(mine)
 	if len(state.gangs) > 0 {
 		state.Tick(start.Add(2 * SeatLife))
 	}

@@ -65,7 +65,7 @@ func (s *State) Overtaken(asked *gang.Gang, version Version, seen Seen) string {
 	if changed := version.ChangedTo(now); changed != "" {
 		return fmt.Sprintf("the gang is planned again: %s", changed)
 	}
-	held := s.NodeOf(asked.Key())
+	held := s.nodeOf(asked.Key())
 	for _, pod := range asked.Standing {
 		if now := seen.Pod(pod); now == nil || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
 			return fmt.Sprintf("the gang is planned again: pod %s lost its node", pod.Name)

@@ -68,7 +68,7 @@ func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 	}
 	placements := []Placement{{Pod: comes, Node: "n1"}}
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"comes": "n1"}}
-	state.Planned(asked, version(1), comes, answer, placements, start)
+	state.Planned(asked, version(1), comes, answer, placements, Taking{}, start)
 	return state, asked, placements, &shown{
 		version: version(1),
 		pods:    map[types.UID]*corev1.Pod{"stands": stands, "comes": comes},
@@ -90,7 +90,7 @@ func TestAPlanIsBrokenIfOneOfItsPodsIsBeingBoundForTheGangInWhichItWas(t *testin
 	if changed != "the gang is planned again: pod comes came from another gang" || len(effects.Broken) != 1 {
 		t.Errorf("%q, broken %+v", changed, effects.Broken)
 	}
-	if diff := cmp.Diff(map[types.UID]string{"comes": "n2"}, state.NodeOf(mine)); diff != "" {
+	if diff := cmp.Diff(map[types.UID]string{"comes": "n2"}, state.nodeOf(mine)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -178,8 +178,8 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 			if (said == "") != (test.broken == "") || !strings.Contains(said, test.broken) {
 				t.Errorf("it says %q, want %q", said, test.broken)
 			}
-			if (len(effects.Broken) > 0) != (test.broken != "") || (len(state.NodeOf(mine)) > 0) != (test.broken == "") {
-				t.Errorf("the plan has %v and %+v is to be done, want it broken: %t", state.NodeOf(mine), effects.Broken, test.broken != "")
+			if (len(effects.Broken) > 0) != (test.broken != "") || (len(state.nodeOf(mine)) > 0) != (test.broken == "") {
+				t.Errorf("the plan has %v and %+v is to be done, want it broken: %t", state.nodeOf(mine), effects.Broken, test.broken != "")
 			}
 			if diff := cmp.Diff(test.seats, names(state.seatsOn("n1", mine))); diff != "" {
 				t.Errorf("seats (-want +got):\n%s", diff)
@@ -227,7 +227,7 @@ func TestNoSeatIsGivenUpForAPlanThatIsBroken(t *testing.T) {
 	if said != "the gang is planned again: a pod left node n2" || len(effects.Seats) > 0 || len(state.seatsOn("n1", mine)) != 1 {
 		t.Errorf("it says %q, and gives up %+v", said, effects.Seats)
 	}
-	if got := slices.Collect(maps.Values(state.NodeOf(mine))); len(got) > 0 {
+	if got := slices.Collect(maps.Values(state.nodeOf(mine))); len(got) > 0 {
 		t.Errorf("the plan stands: %v", got)
 	}
 }
@@ -273,7 +273,7 @@ func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 		t.Fatal(held.Message)
 	}
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"c": "n3", "d": "n1"}}
-	state.Planned(asked, version(1), first, answer, []Placement{{Pod: first, Node: "n3"}, {Pod: further, Node: "n1"}}, start)
+	state.Planned(asked, version(1), first, answer, []Placement{{Pod: first, Node: "n3"}, {Pod: further, Node: "n1"}}, Taking{}, start)
 	if got := reservedNames(state, other); !maps.EqualFunc(got, map[string][]string{"n1": {"d"}, "n3": {"c"}}, slices.Equal) {
 		t.Errorf("before it is let go, room is kept for %v", got)
 	}

@@ -77,7 +77,7 @@ func (s *State) replaceAll(pods int) {
 		placements = append(placements, Placement{Pod: made, Node: node, Turn: i + 1})
 		s.added(made, start)
 	}
-	s.Planned(asked, version(1), asked.Pending[0], answer, placements, start)
+	s.Planned(asked, version(1), asked.Pending[0], answer, placements, Taking{}, start)
 	for _, placement := range placements {
 		s.reserved(other, 0)
 		s.Ask(mine, version(1), placement.Pod.UID)

@@ -9,15 +9,15 @@ import (
 	"packtree.dev/shared/kueue"
 )
 
-// Foresee records that a gang has its nodes, and the room for its further pods and its followers, without an end. It
-// replaces what was kept before. priority is the gang's: gangs above it may take the room.
-func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.redeem(leader, nil)
-	r := s.record(leader)
-	r.foresee(priority, rooms, func(gang.Key) time.Time { return time.Time{} })
-	s.tidy(r)
+// Placed records that a gang stands on its nodes, where nothing lies between plan and binding, and the room for its
+// further pods and its followers, without an end. It replaces what was kept before. Gangs above it may take the room.
+func (s *State) Placed(taking Taking, rooms map[gang.Key]clusterview.Reserved) Effects {
+	return s.change(taking.Rank.Gang, func(r *record, e *Effects) {
+		s.overtake(r, taking)
+		s.stopWaiting(e, r)
+		s.redeem(r.key, nil)
+		r.foresee(taking.Rank.Priority, rooms, func(gang.Key) time.Time { return time.Time{} })
+	})
 }
 
 // foresee keeps room for pods that are not created yet, in place of what was kept for such pods. until gives the end

@@ -97,7 +97,7 @@ func TestNoGangWaitsForOneDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
 			began := state.Now()
 			c.event(state)
-			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, began)
+			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, 0, began)
 			if state.View(mine).Waits != c.waits {
 				t.Errorf("that others wait for the gang is %t", !c.waits)
 			}
@@ -177,7 +177,7 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 		},
 		"it has another place": func(s *State) Effects {
 			given := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n9"}}
-			return s.Planned(asked, version(1), b, given, []Placement{{Pod: b, Node: "n9"}}, start)
+			return s.Planned(asked, version(1), b, given, []Placement{{Pod: b, Node: "n9"}}, Taking{}, start)
 		},
 		"it is deleted": func(s *State) Effects { return s.deleted(b, start) },
 	} {
@@ -293,7 +293,7 @@ func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 			}
 			state.Planned(planned, version(1), other,
 				&solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}},
-				[]Placement{{Pod: other, Node: "n1"}}, start)
+				[]Placement{{Pod: other, Node: "n1"}}, Taking{}, start)
 			began := state.Now()
 			if open != nil {
 				open(state)
@@ -438,11 +438,11 @@ func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
 	if !slices.Contains(names(effects.Activate), "waits") {
 		t.Errorf("activated: %v", names(effects.Activate))
 	}
-	if diff := cmp.Diff(map[types.UID]string{"a": "n1"}, state.NodeOf(other)); diff != "" {
+	if diff := cmp.Diff(map[types.UID]string{"a": "n1"}, state.nodeOf(other)); diff != "" {
 		t.Error(diff)
 	}
-	if len(state.NodeOf(mine)) > 0 || !slices.Equal(names(state.StandingOn("n1")), []string{"a"}) {
-		t.Errorf("on their way for its old gang: %v; on n1: %v", state.NodeOf(mine), names(state.StandingOn("n1")))
+	if len(state.nodeOf(mine)) > 0 || !slices.Equal(names(state.StandingOn("n1")), []string{"a"}) {
+		t.Errorf("on their way for its old gang: %v; on n1: %v", state.nodeOf(mine), names(state.StandingOn("n1")))
 	}
 
 	state.Unassumed(other, "a", start)
@@ -455,8 +455,8 @@ func TestAPodThatIsBeingBoundAndGetsIntoNoGangIsForgotten(t *testing.T) {
 	state := boundFor(t, "n1")
 	alone := changed(ownedPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
 	state.PodChanged(ownedPod("a", ""), alone, start)
-	if len(state.NodeOf(mine)) > 0 || len(state.StandingOn("n1")) > 0 {
-		t.Errorf("on their way: %v; on n1: %v", state.NodeOf(mine), names(state.StandingOn("n1")))
+	if len(state.nodeOf(mine)) > 0 || len(state.StandingOn("n1")) > 0 {
+		t.Errorf("on their way: %v; on n1: %v", state.nodeOf(mine), names(state.StandingOn("n1")))
 	}
 }
 
@@ -479,8 +479,8 @@ func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
 			}
 			state.Unassumed(mine, "b", start)
 			state.PodChanged(memberPod("a", ""), c.now, start)
-			if later := state.Tick(start); len(later.Reject) > 0 || len(state.NodeOf(mine)) > 0 {
-				t.Errorf("afterwards: %+v, on their way %v", later, state.NodeOf(mine))
+			if later := state.Tick(start); len(later.Reject) > 0 || len(state.nodeOf(mine)) > 0 {
+				t.Errorf("afterwards: %+v, on their way %v", later, state.nodeOf(mine))
 			}
 		})
 	}
@@ -554,7 +554,7 @@ func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
 	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {
 		t.Errorf("room is kept for a pod that is on its way elsewhere: %v", got)
 	}
-	if diff := cmp.Diff(map[types.UID]string{"a": "n2"}, state.NodeOf(mine)); diff != "" {
+	if diff := cmp.Diff(map[types.UID]string{"a": "n2"}, state.nodeOf(mine)); diff != "" {
 		t.Error(diff)
 	}
 }

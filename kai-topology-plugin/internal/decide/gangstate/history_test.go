@@ -126,7 +126,7 @@ func (s *scheduler) setNode(node *corev1.Node) {
 	before := s.objects[node.Name]
 	s.objects[node.Name] = node
 	s.bettered++
-	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.nodeSeen(node) })
+	s.events = append(s.events, func() Effects { return s.state.nodeSeen(node) })
 	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.nodeHelps(waiting, before, node) })
 }
 
@@ -476,7 +476,6 @@ func (s *scheduler) answer(asked *question) (*solve.Answer, []Placement) {
 	asked.open = s.openTo(asked)
 	asked.kept = s.keptFrom(asked)
 	s.meanwhile(asked.Key())
-	defer func() { asked.began.Room += s.state.RoomSeen(s.bettered) }()
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
 	count := min(len(asked.open), len(asked.Pending))
 	further := asked.Satisfied(gang.NoPending)
@@ -530,11 +529,10 @@ func basis(reserved bool) clusterview.Basis {
 
 func (s *scheduler) account(asked *question, answer *solve.Answer, placements []Placement) {
 	if answer.Verdict == scheduling.ReasonPlaced || len(placements) > 0 {
-		s.state.Placed(takingOf(asked, placements))
 		return
 	}
 	claim := Claim{Rank: asked.Rank(), Scarce: []string{"pods"}}
-	_, effects := s.state.DidNotFit(asked.Gang, claim, asked.began)
+	_, effects := s.state.DidNotFit(asked.Gang, claim, s.bettered, asked.began)
 	s.do(effects)
 }
 
@@ -548,10 +546,11 @@ func takingOf(asked *question, placements []Placement) Taking {
 
 // open makes an answer the plan of its gang, and reports whether it is as good as when the gang was read.
 func (s *scheduler) open(asked *question, answer *solve.Answer, placements []Placement) bool {
+	taking := takingOf(asked, placements)
 	if answer.Verdict != scheduling.ReasonPlaced {
 		asked.Gang = asked.Mending()
 	}
-	s.do(s.state.Planned(asked.Gang, asked.version, asked.here, answer, placements, s.now))
+	s.do(s.state.Planned(asked.Gang, asked.version, asked.here, answer, placements, taking, s.now))
 	changed, effects := s.state.Confirm(asked.Gang, asked.version, placements, s)
 	s.do(effects)
 	return changed == ""
@@ -561,17 +560,16 @@ func (s *scheduler) open(asked *question, answer *solve.Answer, placements []Pla
 // yields after one that does not fit.
 func (s *scheduler) planAhead(asked *question, placements []Placement) (planned, yields bool) {
 	for tried := 0; len(placements) > 0; tried++ {
-		room := s.state.Now().Room
 		taking := takingOf(asked, placements)
-		key, ok := s.state.Ahead(taking, room)
-		s.checkTurn(key, taking.Rank, room)
-		if !ok {
-			break
+		first := s.turn(taking.Rank, s.bettered)
+		key, yields := s.state.Ahead(taking, s.bettered, tried == 0)
+		if tried == 0 {
+			s.checkTurn(key, first, taking.Rank)
 		}
-		if tried == 1 {
-			return false, s.state.Yield(asked.Key())
+		if yields || key == (gang.Key{}) {
+			return false, yields
 		}
-		if s.planWaiting(key, asked.nodes, room) {
+		if s.planWaiting(key, asked.nodes) {
 			return true, false
 		}
 	}
@@ -579,39 +577,39 @@ func (s *scheduler) planAhead(asked *question, placements []Placement) (planned,
 }
 
 // planWaiting plans a gang that waits, without a pod of it here, on nodes as they were.
-func (s *scheduler) planWaiting(key gang.Key, nodes []string, room int64) bool {
-	s.state.Tried(key, room)
-	if s.groups[key] == nil {
-		s.do(s.state.StopWaiting(key))
-		return false
-	}
+func (s *scheduler) planWaiting(key gang.Key, nodes []string) bool {
 	asked := s.read(key, nil)
-	if asked == nil || len(s.state.NodeOf(key)) > 0 {
+	if asked == nil {
 		return false
 	}
-	asked.nodes, asked.began.Room = nodes, room
+	asked.nodes = nodes
 	answer, placements := s.answer(asked)
 	s.account(asked, answer, placements)
 	return len(placements) > 0 && s.open(asked, answer, placements)
 }
 
-// checkTurn fails unless the gang that is ahead has its turn before the other: it is the first of the gangs that were
-// not tried in this state of the room. It is the zero key if there is none.
-func (s *scheduler) checkTurn(ahead gang.Key, other gang.Rank, room int64) {
-	turn := func(r *record) gang.Rank { return r.overtaken.claim.Rank }
-	var first *record
+// turn returns the gang that has its turn before another: the first of the gangs that were not tried in this state of
+// the room, and are not planned; nil if there is none.
+func (s *scheduler) turn(other gang.Rank, room int) (first *record) {
 	for _, r := range s.state.waiting {
-		if r.overtaken.tried < room && s.hasTurnBefore(turn(r), other) &&
-			(first == nil || turn(r).Compare(turn(first)) < 0) {
+		rank := r.overtaken.claim.Rank
+		if r.overtaken.tried < room && s.hasTurnBefore(rank, other) && len(r.nodes()) == 0 &&
+			(first == nil || rank.Compare(first.overtaken.claim.Rank) < 0) {
 			first = r
 		}
 	}
+	return first
+}
+
+// checkTurn fails unless the gang that is ahead is the one that has its turn before the other. It is the zero key if
+// there is none.
+func (s *scheduler) checkTurn(ahead gang.Key, first *record, other gang.Rank) {
 	switch {
 	case first == nil && ahead == gang.Key{}:
 	case first == nil || ahead != first.key:
 		s.Fatalf("it is the turn of %q before %+v, not that of %+v", ahead, other, first)
-	case s.hasTurnBefore(other, turn(first)):
-		s.Fatalf("%+v and %+v are each to go before the other", turn(first), other)
+	case s.hasTurnBefore(other, first.overtaken.claim.Rank):
+		s.Fatalf("%+v and %+v are each to go before the other", first.overtaken.claim.Rank, other)
 	}
 }
 
@@ -885,9 +883,6 @@ func (s *scheduler) deletePod(pod *member) {
 	}
 	s.events = append(s.events, func() Effects {
 		delete(s.leaving, gone.UID)
-		if gone.Spec.NodeName != "" {
-			s.state.RoomGrew()
-		}
 		return s.state.deleted(gone, s.now)
 	})
 	s.roomLeft(gone)
@@ -922,7 +917,6 @@ func (s *scheduler) update(pod *member, change func(*corev1.Pod)) {
 	s.events = append(s.events, func() Effects {
 		if gang.Standing(old) && !gang.Standing(now) {
 			delete(s.leaving, now.UID)
-			s.state.RoomGrew()
 		}
 		return s.state.PodChanged(old, now, s.now)
 	})
@@ -935,7 +929,7 @@ func (s *scheduler) loseNode(node string) {
 		s.deletePod(pod)
 	}
 	before := s.objects[node]
-	s.events = append(s.events, func() Effects { s.state.RoomGrew(); return s.state.nodeGone(node) })
+	s.events = append(s.events, func() Effects { return s.state.nodeGone(node) })
 	s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.nodeHelps(waiting, before, nil) })
 }
 
@@ -1157,7 +1151,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			s.T = t
 			key := s.anyGang()
 			if group, here := s.groups[key], s.anyPod(parked); group != nil && here != nil && s.keyOf(here) == key &&
-				len(s.state.NodeOf(key)) == 0 {
+				len(s.state.nodeOf(key)) == 0 {
 				asked := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{here.Pod}}
 				delete(s.refusedWith, key)
 				s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))
@@ -1254,10 +1248,9 @@ func TestTurns(t *testing.T) {
 				s.tell()
 			}
 			if rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
-				began := s.state.Now()
-				began.Room = rapid.Int64Range(0, 1).Draw(t, "tried")
+				tried := rapid.IntRange(0, 1).Draw(t, "tried")
 				claim := Claim{Rank: rank, Scarce: []string{"pods"}}
-				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, claim, began)
+				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, claim, tried, s.state.Now())
 			}
 			if rapid.Bool().Draw(t, "moves") {
 				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}
@@ -1266,8 +1259,9 @@ func TestTurns(t *testing.T) {
 			}
 		}
 		other := rapid.SampledFrom(ranks).Draw(t, "takes room")
-		ahead, _ := s.state.Ahead(Taking{Rank: other, Asks: sets.New("pods")}, 1)
-		s.checkTurn(ahead, other, 1)
+		first := s.turn(other, 1)
+		ahead, _ := s.state.Ahead(Taking{Rank: other, Asks: sets.New("pods")}, 1, true)
+		s.checkTurn(ahead, first, other)
 	})
 }
 

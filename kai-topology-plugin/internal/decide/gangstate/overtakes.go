@@ -47,12 +47,12 @@ type overtaken struct {
 	// since counts them since room was last looked for, which is done after each limit of them.
 	since, limit int
 	// tried is the state of the room in which the gang was last tried.
-	tried int64
+	tried int
 }
 
-// DidNotFit records that a gang was tried and does not fit, by a decision that began in the given state of things. It
-// reports whether that is new, and then what can be recounted: see Recount.
-func (s *State) DidNotFit(asked *gang.Gang, claim Claim, began Moment) (first bool, effects Effects) {
+// DidNotFit records that a gang was tried in a state of the room and does not fit, by a decision that began in the given
+// state of things. It reports whether that is new, and then what can be recounted: see Recount.
+func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int, began Moment) (first bool, effects Effects) {
 	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
 		r.attempts.fail(asked.PodGroup.Generation)
 		// A change since the decision began had it stop waiting, or came before it was known to wait.
@@ -62,26 +62,24 @@ func (s *State) DidNotFit(asked *gang.Gang, claim Claim, began Moment) (first bo
 			s.stopWaiting(e, r)
 		case r.overtaken == nil:
 			first = true
-			r.overtaken = &overtaken{claim: claim, tried: began.Room, limit: MaxOvertakes}
+			r.overtaken = &overtaken{claim: claim, tried: room, limit: MaxOvertakes}
 		default:
-			r.overtaken.claim, r.overtaken.tried = claim, began.Room
+			r.overtaken.claim, r.overtaken.tried = claim, room
 		}
 	})
 	return first, effects
 }
 
-// Placed records that a gang was given nodes: it overtakes each waiting gang of higher rank that could have used them,
+// overtake is for a gang that was given nodes: it overtakes each waiting gang of higher rank that could have used them,
 // unless it replaces pods that it lost.
-func (s *State) Placed(taking Taking) {
-	s.change(taking.Rank.Gang, func(r *record, _ *Effects) {
-		r.attempts, r.yields = attempts{}, 0
-		if s.replaces(taking.Rank) {
-			return
-		}
-		for _, waits := range s.waiting {
-			waits.overtaken.pass(taking)
-		}
-	})
+func (s *State) overtake(r *record, taking Taking) {
+	r.attempts, r.yields = attempts{}, 0
+	if s.replaces(taking.Rank) {
+		return
+	}
+	for _, waits := range s.waiting {
+		waits.overtaken.pass(taking)
+	}
 }
 
 // Recount records the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
@@ -113,49 +111,38 @@ func (c Claim) before(other gang.Rank) bool {
 	return c.Rank.Gang != other.Gang && c.Rank.Compare(other) < 0
 }
 
-// Tried records that a gang which waits has had its turn in this state of the room.
-func (s *State) Tried(key gang.Key, room int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.known(key).overtaken; known != nil {
-		known.tried = room
-	}
-}
-
 // Ahead returns the first gang that has its turn before another takes room that it could use: it ranks higher, or has
-// no room held elsewhere as the other does, and has not been tried in this state of the room.
-func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.first(func(r *record) bool {
-		return r.overtaken.tried < room && s.goesFirst(r, taking.Rank) && r.overtaken.couldUse(taking)
-	})
-}
-
-// Yield reports whether a gang that could be placed lets gangs ahead of it be tried first, in cycles of their own. It
-// does once for each gang that waits, and not without end where room becomes free all the time.
-func (s *State) Yield(key gang.Key) (yields bool) {
-	s.change(key, func(r *record, _ *Effects) {
-		if yields = r.yields < len(s.waiting); yields {
+// no room held elsewhere as the other does, is not planned, and has not been tried in this state of the room, a number
+// that grows whenever room becomes free. It has had its turn then.
+//
+// If no more gangs may have theirs in the scheduling cycle of the other, that yields instead: once for each gang that
+// waits, and not without end where room becomes free all the time.
+func (s *State) Ahead(taking Taking, room int, more bool) (key gang.Key, yields bool) {
+	s.change(taking.Rank.Gang, func(r *record, _ *Effects) {
+		first := s.first(func(waits *record) bool {
+			return waits.overtaken.tried < room && waits.overtaken.couldUse(taking) &&
+				s.goesFirst(waits, taking.Rank) && len(waits.nodes()) == 0
+		})
+		switch {
+		case first == nil:
+		case more:
+			key, first.tried = first.claim.Rank.Gang, room
+		case r.yields < len(s.waiting):
 			r.yields++
-			r.last = nil
+			r.last, yields = nil, true
 		}
 	})
-	return yields
+	return key, yields
 }
 
-// first returns the waiting gang of the highest rank that meets a condition.
-func (s *State) first(meets func(*record) bool) (key gang.Key, ok bool) {
-	var first *overtaken
+// first returns the waiting gang of the highest rank that meets a condition; nil if there is none.
+func (s *State) first(meets func(*record) bool) (first *overtaken) {
 	for _, r := range s.waiting {
 		if (first == nil || r.overtaken.claim.Rank.Compare(first.claim.Rank) < 0) && meets(r) {
 			first = r.overtaken
 		}
 	}
-	if first == nil {
-		return gang.Key{}, false
-	}
-	return first.claim.Rank.Gang, true
+	return first
 }
 
 // goesFirst reports whether a gang that waits has its turn before another. Of two that have lost pods, that is the one
@@ -183,15 +170,15 @@ func (s *State) Overdue(taking Taking) (key gang.Key, by sets.Set[gang.Key]) {
 	if reserved >= maxReserved || s.replaces(taking.Rank) {
 		return gang.Key{}, nil
 	}
-	key, ok := s.first(func(r *record) bool {
+	first := s.first(func(r *record) bool {
 		known := r.overtaken
 		return known.since >= known.limit && known.claim.before(taking.Rank) && known.couldUse(taking) &&
 			!r.reservesOverdue()
 	})
-	if !ok {
+	if first == nil {
 		return gang.Key{}, nil
 	}
-	return key, sets.New(s.known(key).overtaken.by...)
+	return first.claim.Rank.Gang, sets.New(first.by...)
 }
 
 func (r *record) reservesOverdue() bool { return len(r.room((*reservation).isOverdue)) > 0 }
@@ -228,33 +215,20 @@ func (s *State) ReserveOverdue(
 	})
 }
 
-// ReservedNodes returns the nodes that are reserved for a gang because it is overdue, sorted, each once.
-func (s *State) ReservedNodes(key gang.Key) []string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	nodes := sets.New[string]()
-	for _, v := range s.known(key).room((*reservation).isOverdue) {
-		nodes.Insert(v.nodes()...)
-	}
-	return sets.List(nodes)
-}
-
-// Extend has room that is reserved for an overdue gang last from now on if fewer pods stand on its nodes than before.
-func (s *State) Extend(key gang.Key, pods int, now time.Time, life time.Duration) Effects {
+// Extend has room that is reserved for an overdue gang last from now on if fewer pods stand on its nodes, by their names,
+// than before.
+func (s *State) Extend(
+	key gang.Key, standing func(nodes []string) int, now time.Time, life time.Duration,
+) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		for _, v := range r.room((*reservation).isOverdue) {
-			if pods < v.blockers {
+			if pods := standing(slices.Compact(v.nodes())); pods < v.blockers {
 				v.blockers, v.until = pods, now.Add(life)
 				e.again(life)
 				e.writeStatus(key)
 			}
 		}
 	})
-}
-
-// StopWaiting records that a gang cannot be placed: it keeps nothing from others then.
-func (s *State) StopWaiting(key gang.Key) Effects {
-	return s.change(key, func(r *record, e *Effects) { s.stopWaiting(e, r) })
 }
 
 // stopWaiting is for a gang that was placed, or cannot be for a reason of its own.

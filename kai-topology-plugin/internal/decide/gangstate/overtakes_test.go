@@ -23,7 +23,7 @@ const life = time.Minute
 var big = Claim{Rank: rank("big", 0, 100), Scarce: []string{"gpu"}}
 
 // tried has a gang wait that was tried in some state of the room.
-func tried(s *State, claim Claim, room int64) {
+func tried(s *State, claim Claim, room int) {
 	s.change(claim.Rank.Gang, func(r *record, _ *Effects) {
 		r.overtaken = &overtaken{claim: claim, tried: room, limit: MaxOvertakes}
 	})
@@ -39,9 +39,12 @@ func taking(by gang.Rank, resource string) Taking { return Taking{Rank: by, Asks
 func overtake(s *State, by gang.Rank, resource string, times int) {
 	for i := range times {
 		by.Gang.Name = fmt.Sprint(by.Gang.Name, i)
-		s.Placed(taking(by, resource))
+		s.Placed(taking(by, resource), nil)
 	}
 }
+
+// countedOn counts so many pods on any nodes.
+func countedOn(pods int) func([]string) int { return func([]string) int { return pods } }
 
 func (s *State) reservedForOverdue(asking gang.Rank) (room clusterview.Reserved, first gang.Key) {
 	reserved := s.Reserved(asking, nil)
@@ -85,7 +88,7 @@ func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
 			state := New(anyone, nil)
 			tried(state, big, 0)
 			for range c.times {
-				state.Placed(c.taking)
+				state.Placed(c.taking, nil)
 			}
 			key, by := state.Overdue(c.asking)
 			if got := key == big.Rank.Gang && by.Has(c.taking.Rank.Gang); got != c.want {
@@ -109,7 +112,7 @@ func TestOnlyTheLatestOvertakersAreRemembered(t *testing.T) {
 	tried(state, big, 0)
 	overtake(state, rank("", 0, 200), "gpu", 1)
 	for i := range maxOvertakers {
-		state.Placed(taking(rank(fmt.Sprint("late", i), 0, 200), "gpu"))
+		state.Placed(taking(rank(fmt.Sprint("late", i), 0, 200), "gpu"), nil)
 	}
 	_, by := state.Overdue(taking(rank("small", 0, 200), "gpu"))
 	if by.Len() != maxOvertakers || by.Has(gang.Key{Namespace: "ns", Name: "0"}) {
@@ -132,7 +135,7 @@ func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
 	if diff := cmp.Diff(want, state.known(big.Rank.Gang).reservationsStatus()); diff != "" {
 		t.Errorf("the status says (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"n1", "n2"}, state.ReservedNodes(big.Rank.Gang)); diff != "" {
+	if diff := cmp.Diff([]string{"n1", "n2"}, state.Reserved(small, nil).Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	begun := small
@@ -169,14 +172,18 @@ func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
 		"when no pod has left it in time": {func(s *State) Effects { return s.Tick(start.Add(life)) }, true},
 		"not before":                      {func(s *State) Effects { return s.Tick(start.Add(life - 1)) }, false},
 		"not when one has left it": {func(s *State) Effects {
-			s.Extend(big.Rank.Gang, 2, start.Add(life/2), life)
+			s.Extend(big.Rank.Gang, countedOn(2), start.Add(life/2), life)
 			return s.Tick(start.Add(life))
 		}, false},
 		"when as many stand there": {func(s *State) Effects {
-			s.Extend(big.Rank.Gang, 3, start.Add(life/2), life)
+			s.Extend(big.Rank.Gang, countedOn(3), start.Add(life/2), life)
 			return s.Tick(start.Add(life))
 		}, true},
-		"when the gang waits no more": {func(s *State) Effects { return s.StopWaiting(big.Rank.Gang) }, true},
+		"when the gang is deleted": {func(s *State) Effects {
+			podGroup := &scheduling.PodGroup{}
+			podGroup.Namespace, podGroup.Name = big.Rank.Gang.Namespace, big.Rank.Gang.Name
+			return s.groupDeleted(podGroup, start)
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := New(anyone, nil)
@@ -261,18 +268,17 @@ func TestTheHigherRankIsTriedFirst(t *testing.T) {
 	tried(state, big, 1)
 	tried(state, older, 1)
 	small := taking(rank("small", 0, 200), "gpu")
-	if _, ok := state.Ahead(small, 1); ok {
+	if first, _ := state.Ahead(small, 1, true); first != (gang.Key{}) {
 		t.Error("both have been tried since room became free")
 	}
-	if first, _ := state.Ahead(small, 2); first != older.Rank.Gang {
+	if first, _ := state.Ahead(small, 2, true); first != older.Rank.Gang {
 		t.Errorf("first is %s", first)
 	}
-	state.Tried(older.Rank.Gang, 2)
-	if second, _ := state.Ahead(small, 2); second != big.Rank.Gang {
-		t.Errorf("second is %s", second)
-	}
-	if _, ok := state.Ahead(taking(small.Rank, "cpu"), 2); ok {
+	if other, _ := state.Ahead(taking(small.Rank, "cpu"), 2, true); other != (gang.Key{}) {
 		t.Error("what is not scarce is not theirs")
+	}
+	if second, _ := state.Ahead(small, 2, true); second != big.Rank.Gang {
+		t.Errorf("second is %s", second)
 	}
 }
 
@@ -299,8 +305,8 @@ func TestAGangWithRoomHeldElsewhereGoesLast(t *testing.T) {
 			younger.Rank = rank("younger", 0, 1<<40)
 			younger.Rank.Begun = true
 			tried(state, younger, 1)
-			if _, ahead := state.Ahead(taking(c.other, "gpu"), 2); ahead != c.ahead {
-				t.Errorf("the younger one goes first: %t", ahead)
+			if first, _ := state.Ahead(taking(c.other, "gpu"), 2, true); (first != gang.Key{}) != c.ahead {
+				t.Errorf("first is %v", first)
 			}
 		})
 	}
@@ -310,7 +316,7 @@ func TestAGangWithRoomHeldElsewhereGoesLast(t *testing.T) {
 	older.Rank = gang.Rank{Gang: mine, Begun: true}
 	tried(state, older, 1)
 	nowhere := gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}
-	if _, ahead := state.Ahead(taking(nowhere, "gpu"), 2); ahead {
+	if first, _ := state.Ahead(taking(nowhere, "gpu"), 2, true); first != (gang.Key{}) {
 		t.Error("an older one that is to move goes before one that has nowhere to go")
 	}
 }

@@ -272,8 +272,8 @@ func (r *record) counts(on func(Placement) bool) bool {
 	return false
 }
 
-// NodeOf returns the node of each pod that a gang's plan sends there, or that has been put on it.
-func (s *State) NodeOf(key gang.Key) map[types.UID]string {
+// nodeOf returns the node of each pod that a gang's plan sends there, or that has been put on it.
+func (s *State) nodeOf(key gang.Key) map[types.UID]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.known(key).nodes()

@@ -331,7 +331,9 @@ func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 		Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}, Groups: []solve.Group{{Placed: 1, Used: 2}},
 	}
 	state := known(1, member)
-	plan := func() { state.Planned(asked, version(1), nil, answer, []Placement{{Pod: member, Node: "n1"}}, start) }
+	plan := func() {
+		state.Planned(asked, version(1), nil, answer, []Placement{{Pod: member, Node: "n1"}}, Taking{}, start)
+	}
 	expect := func(when string, want *scheduling.PlacementStatus) {
 		t.Helper()
 		if diff := cmp.Diff(want, state.Status(asked.PodGroup).Placement); diff != "" {

@@ -146,7 +146,7 @@ func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 	}
 	asked := asking()
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
-	state.Planned(asked, version(1), nil, answer, []Placement{{Pod: asked.Pending[0], Node: "n1"}}, start)
+	state.Planned(asked, version(1), nil, answer, []Placement{{Pod: asked.Pending[0], Node: "n1"}}, Taking{}, start)
 	if may, _ := state.MayPreempt(group, start.Add(time.Hour)); may {
 		t.Error("a gang that was placed in between does not wait again")
 	}

@@ -51,12 +51,13 @@ func ranksOf(members []Member) map[types.UID]int {
 }
 
 // Rank returns the rank of a pod that is being bound. If its group has not been given ranks yet, members are asked for,
-// and all get theirs: each member's rank is written by a request of its own, and all must agree.
-func (s *State) Rank(key gang.Key, pod types.UID, members func() []Member) int {
+// given the nodes that pods of the gang are to go to, and all get theirs: each member's rank is written by a request of
+// its own, and all must agree.
+func (s *State) Rank(key gang.Key, pod types.UID, members func(nodes map[types.UID]string) []Member) int {
 	if rank, known := s.rankOf(key, pod); known {
 		return rank
 	}
-	return s.rank(key, pod, members())
+	return s.rank(key, pod, members(s.nodeOf(key)))
 }
 
 func (s *State) rankOf(key gang.Key, pod types.UID) (rank int, known bool) {

@@ -63,7 +63,7 @@ func TestRanksOfBoundPodsDiffer(t *testing.T) {
 			case 1:
 				if len(members) > 0 {
 					i := rapid.IntRange(0, len(members)-1).Draw(t, "bound")
-					bound[members[i].UID] = state.Rank(mine, members[i].UID, func() []Member { return slices.Clone(members) })
+					bound[members[i].UID] = state.Rank(mine, members[i].UID, func(map[types.UID]string) []Member { return slices.Clone(members) })
 					if rapid.Bool().Draw(t, "shown") {
 						members[i].Rank = bound[members[i].UID]
 					}
@@ -89,7 +89,7 @@ func TestRanksOfBoundPodsDiffer(t *testing.T) {
 
 func TestMembersAreAskedForOncePerGang(t *testing.T) {
 	state, asked := newStateOfMine(), 0
-	members := func() []Member {
+	members := func(map[types.UID]string) []Member {
 		asked++
 		return []Member{at("a", NoRank, "n1"), at("b", NoRank, "n2")}
 	}

@@ -157,10 +157,11 @@ func (s *State) giveBack(e *Effects, r *record, why SeatEnd, over func(*reservat
 type Reserved struct {
 	// Room is kept from it whatever becomes of it.
 	Room clusterview.Reserved
-	// Overdue is kept for overdue gangs that it must not overtake, First among them. A gang that has lost pods need not
-	// leave room to them.
+	// Overdue is kept for overdue gangs that it must not overtake, First among them on Nodes, sorted, each once. A gang
+	// that has lost pods need not leave room to them.
 	Overdue clusterview.Reserved
 	First   gang.Key
+	Nodes   []string
 }
 
 // Reserved returns the room that a gang of some rank, or with the zero key a pod without one, has to leave to others.
@@ -177,7 +178,7 @@ func (s *State) Reserved(asking gang.Rank, beside sets.Set[gang.Key]) Reserved {
 			case v.isOverdue() && overdue:
 				v.addTo(reserved.Overdue)
 				if first == nil || r.overtaken.claim.Rank.Compare(first.claim.Rank) < 0 {
-					first, reserved.First = r.overtaken, r.key
+					first, reserved.First, reserved.Nodes = r.overtaken, r.key, slices.Compact(v.nodes())
 				}
 			case v.isOverdue() || claimed.Has(v) || v.moves && beside.Has(r.key):
 			case v.concerns(r, asking.Gang, asking.Priority):

@@ -74,9 +74,9 @@ func (p *player) decode(text json.RawMessage, into reflect.Value) {
 			*x = p.start.Add(since)
 		}
 	case *Moment:
-		counts := [4]int64{}
+		counts := [3]int64{}
 		p.read(text, &counts)
-		*x = Moment{Room: counts[0], edits: counts[1], vacancies: counts[2], openings: counts[3]}
+		*x = Moment{edits: counts[0], vacancies: counts[1], openings: counts[2]}
 	case *Place:
 		labels := map[string]*string{}
 		p.read(text, &labels)

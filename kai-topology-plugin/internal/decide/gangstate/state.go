@@ -46,10 +46,6 @@ type State struct {
 	opened bool
 	// repairsPlanned is set once repairs have been planned.
 	repairsPlanned bool
-	// room counts changes of nodes, and whatever else can make room for a gang.
-	room int64
-	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
-	bettered int
 	// edits counts changes of gangs and their pods, vacancies the pods that have left a seat, and openings how often
 	// gangs that do not fit were asked to try again.
 	edits, vacancies, openings int64
@@ -237,26 +233,6 @@ func (s *State) Opened(now time.Time) (effects Effects) {
 		s.admit(&effects, r, now)
 	}
 	return effects
-}
-
-// RoomGrew records that a pod left its node, or that nodes changed in a way that can make room for a gang.
-func (s *State) RoomGrew() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.room++
-}
-
-// RoomSeen records that a decision saw nodes that were bettered so often. If they had room that no decision saw before,
-// room became free, whether the event that reports it has come or not; it returns by how much Room grew.
-func (s *State) RoomSeen(bettered int) (grew int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bettered != bettered {
-		s.bettered = bettered
-		s.room++
-		grew = 1
-	}
-	return grew
 }
 
 // Tick gives the time. Effects.Again says when it is to be given.

@@ -94,11 +94,7 @@ func nodesOf(placements []gangstate.Placement) []string {
 // Extend has the room that is reserved for a gang last longer if pods have left it, now that the gang was tried and
 // does not fit yet.
 func (r *Reserver) Extend(key gang.Key, now time.Time) gangstate.Effects {
-	nodes := r.Gangs.ReservedNodes(key)
-	if len(nodes) == 0 {
-		return gangstate.Effects{}
-	}
-	return r.Gangs.Extend(key, r.standing(nodes), now, r.For)
+	return r.Gangs.Extend(key, r.standing, now, r.For)
 }
 
 // standing counts the pods on some nodes.
@@ -112,9 +108,9 @@ func (r *Reserver) standing(names []string) (pods int) {
 	return pods
 }
 
-// Note says which room a gang is kept out of, "" if of none.
-func (r *Reserver) Note(first gang.Key) string {
-	nodes := r.Gangs.ReservedNodes(first)
+// Note says which room a gang is kept out of because others are overdue, "" if of none.
+func Note(reserved gangstate.Reserved) string {
+	nodes := reserved.Nodes
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -124,5 +120,5 @@ func (r *Reserver) Note(first gang.Key) string {
 		where = fmt.Sprintf("%s and %d more nodes", where, len(nodes)-named)
 	}
 	return fmt.Sprintf("room on %s is reserved for gang %s, which ranks higher and has been overtaken too often",
-		where, first)
+		where, reserved.First)
 }

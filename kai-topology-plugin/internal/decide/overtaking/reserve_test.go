@@ -3,6 +3,7 @@ package overtaking
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -65,10 +66,10 @@ func newStarved(t *testing.T, change func(big *gang.Gang)) *starved {
 			}, err
 		},
 	}
-	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), s.Gangs.Now())
+	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now())
 	for i := range gangstate.MaxOvertakes {
 		by := "on-" + []string{"r1-a", "r1-b", "r3-a"}[i%3]
-		s.Gangs.Placed(taking(t, by))
+		s.Gangs.Placed(taking(t, by), nil)
 	}
 	return s
 }
@@ -116,12 +117,17 @@ func gangOf(t *testing.T, name string, pods, each int, change func(*gang.Gang)) 
 	return assembled
 }
 
+// kept is the room that a gang of the lowest rank has to leave alone.
+func (s *starved) kept() gangstate.Reserved {
+	return s.Gangs.Reserved(gang.Rank{Priority: math.MinInt32}, nil)
+}
+
 func (s *starved) reserved(t *testing.T) string {
 	t.Helper()
 	if _, _, err := s.Before(t.Context(), taking(t, "next"), start); err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(s.Gangs.ReservedNodes(s.big.Key()), " ")
+	return strings.Join(s.kept().Nodes, " ")
 }
 
 func selecting(node string) func(*gang.Gang) {
@@ -164,7 +170,7 @@ func TestNothingIsReserved(t *testing.T) {
 	for name, change := range map[string]func(*starved){
 		"where that is switched off":          func(s *starved) { s.For = 0 },
 		"for a gang that cannot be planned":   func(s *starved) { s.Request = func(gang.Key) (*solve.Request, error) { return nil, nil } },
-		"for a gang that waits no more":       func(s *starved) { s.Gangs.StopWaiting(s.big.Key()) },
+		"for a gang that waits no more":       func(s *starved) { s.Gangs.PodGroupChanged(s.big.PodGroup, nil, start) },
 		"for gangs that the next ranks above": func(s *starved) { s.Gangs = gangstate.New(func(string) bool { return true }, nil) },
 	} {
 		s := newStarved(t, nil)
@@ -189,11 +195,11 @@ func TestReservedRoomLastsWhilePodsLeaveIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Extend(s.big.Key(), half)
-	if s.Gangs.Tick(all); len(s.Gangs.ReservedNodes(s.big.Key())) == 0 {
+	if s.Gangs.Tick(all); len(s.kept().Nodes) == 0 {
 		t.Error("it ended although a pod left")
 	}
 	s.Extend(s.big.Key(), all)
-	if s.Gangs.Tick(half.Add(DefaultReserveFor)); len(s.Gangs.ReservedNodes(s.big.Key())) > 0 {
+	if s.Gangs.Tick(half.Add(DefaultReserveFor)); len(s.kept().Nodes) > 0 {
 		t.Error("it lasts although no further pod left")
 	}
 	s.Extend(s.big.Key(), all)
@@ -204,12 +210,12 @@ func TestReservedRoomLastsWhilePodsLeaveIt(t *testing.T) {
 
 func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 	s := newStarved(t, nil)
-	if got := s.Note(s.big.Key()); got != "" {
+	if got := Note(s.kept()); got != "" {
 		t.Errorf("before it says %q", got)
 	}
 	s.reserved(t)
 	const want = "room on r1-a, r1-b is reserved for gang ns/big, which ranks higher and has been overtaken too often"
-	if got := s.Note(s.big.Key()); got != want {
+	if got := Note(s.kept()); got != want {
 		t.Errorf("it says %q", got)
 	}
 	var placements []gangstate.Placement
@@ -217,10 +223,10 @@ func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}
 		placements = append(placements, gangstate.Placement{Pod: pod, Node: node})
 	}
-	s.Gangs.StopWaiting(s.big.Key())
-	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), s.Gangs.Now())
+	s.Gangs.PodGroupChanged(s.big.PodGroup, nil, start)
+	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now())
 	s.Gangs.ReserveOverdue(s.big.Key(), slices.Clone(placements), 0, start, time.Hour)
-	if got := s.Note(s.big.Key()); !strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved") {
+	if got := Note(s.kept()); !strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved") {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -249,7 +249,7 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*solve.Answer,
 		return nil, err
 	}
 	if Placed(answer) {
-		t.gangs.Foresee(turn.Rank.Gang, turn.Rank.Priority, answer.Kept)
+		t.gangs.Placed(gangstate.Taking{Rank: turn.Rank}, answer.Kept)
 	}
 	return answer, t.Assume(turn.Gang.Pending, answer.Nodes)
 }

@@ -41,7 +41,7 @@ func (s *simulator) schedule(ctx context.Context) error {
 
 // try decides a gang that waits, and starts it if it fits. It reports whether others had to leave for it.
 func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error) {
-	if !r.queued || len(r.pending) == 0 || r.tried == s.gangs.Now().Room {
+	if !r.queued || len(r.pending) == 0 || r.tried == s.room {
 		return false, nil
 	}
 	if s.assemble(r); r.held != nil {
@@ -54,30 +54,27 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	if err != nil {
 		return false, err
 	}
-	r.tried = s.gangs.Now().Room
+	r.tried = s.room
 	switch {
 	case answer.Verdict != scheduling.ReasonPlaced:
 		return s.refuse(ctx, r, answer)
 	case len(answer.Nodes) == 0:
 		return false, nil
 	}
-	s.gangs.Foresee(r.rank.Gang, r.rank.Priority, answer.Kept)
-	return false, s.start(r, answer.Nodes)
+	return false, s.start(r, answer.Nodes, answer.Kept)
 }
 
 // refusal is the answer to a gang that does not fit: in which state of the room, and what it is short of.
 type refusal struct {
-	room  int64
+	room  int
 	short []packing.Explanation
 }
 
 // refuse records that a gang does not fit, and preempts other gangs for it. The answer holds for equal gangs too: they
 // do not fit, and no gang can be preempted for them.
 func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (bool, error) {
-	if s.gangs.View(r.rank.Gang).Waits {
-		s.gangs.Tried(r.rank.Gang, r.tried)
-	} else {
-		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.gangs.Now())
+	if !s.gangs.View(r.rank.Gang).Waits {
+		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.room, s.gangs.Now())
 	}
 	s.wakeFor(s.reserver.Extend(r.rank.Gang, moment(s.now)))
 	if alike := s.alike(r.podGroup); alike != nil {
@@ -140,7 +137,7 @@ func (r *run) takes(answer *solve.Answer) gangstate.Taking {
 // refused, room only gets less within one state of the room, and lower ranks have to leave more room to overdue gangs;
 // or all that is free together is too little.
 func (s *simulator) refusedAlready(r *run, alike any) (short []packing.Explanation, refused bool) {
-	if last, known := s.refused[alike]; known && last.room == s.gangs.Now().Room {
+	if last, known := s.refused[alike]; known && last.room == s.room {
 		return last.short, true
 	}
 	lacking := s.usage.lacking(r.kinds[0])

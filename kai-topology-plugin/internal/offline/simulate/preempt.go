@@ -35,7 +35,7 @@ func (s *simulator) preempt(ctx context.Context, r *run) (bool, error) {
 			}
 		}
 	}
-	return true, s.start(r, choice.Nodes)
+	return true, s.start(r, choice.Nodes, nil)
 }
 
 // victims returns the pods that leave for a gang that does not fit, and the nodes that it gets then; nil if that helps

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
+	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -33,7 +34,7 @@ type run struct {
 	// lost counts the pods that stood on nodes that failed, and have none again.
 	lost, preemptions, moves int
 	// tried is the state of the room when the gang was last found not to fit; -1 if it was not since it changed.
-	tried int64
+	tried int
 	// queued is set while the gang is in waiting, with this rank.
 	queued    bool
 	rank      gang.Rank
@@ -111,10 +112,10 @@ func (s *simulator) assemble(r *run) *gang.Gang {
 	return r.assembled
 }
 
-// start puts pods of a gang on the nodes that an answer gives them.
-func (s *simulator) start(r *run, nodes map[string]string) error {
+// start puts pods of a gang on the nodes that an answer gives them, and keeps room for others.
+func (s *simulator) start(r *run, nodes map[string]string, kept map[gang.Key]clusterview.Reserved) error {
 	s.assemble(r)
-	s.gangs.Placed(r.takes(&solve.Answer{Nodes: nodes}))
+	s.opening(func() { s.gangs.Placed(r.takes(&solve.Answer{Nodes: nodes}), kept) })
 	var stand []*corev1.Pod
 	r.pending = slices.DeleteFunc(slices.Clone(r.pending), func(pod *corev1.Pod) bool {
 		node, ok := nodes[pod.Name]
@@ -135,12 +136,11 @@ func (s *simulator) start(r *run, nodes map[string]string) error {
 	} else if moved := min(r.lost, len(stand)); moved > 0 {
 		r.moves, r.lost = r.moves+moved, r.lost-moved
 	}
-	s.stopWaiting(r)
 	s.unqueue(r)
 	if r.assembled = nil; len(r.pending) > 0 {
 		s.wait(r)
 	}
-	r.tried = s.gangs.Now().Room
+	r.tried = s.room
 	if err := s.locate(r); err != nil {
 		return err
 	}
@@ -180,23 +180,18 @@ func (s *simulator) halt(r *run) {
 func (s *simulator) end(r *run) {
 	s.halt(r)
 	s.unqueue(r)
-	s.stopWaiting(r)
+	s.opening(func() { s.gangs.PodGroupChanged(r.podGroup, nil, moment(s.now)) })
 	r.ended = s.now
 	delete(s.by, r.job.key())
 	s.index.Remove(r.podGroup)
 	r.podGroup, r.pending, r.standing, r.assembled = nil, nil, nil, nil
 }
 
-// stopWaiting gives back what was reserved for a gang.
-func (s *simulator) stopWaiting(r *run) {
-	s.opening(func() { s.gangs.StopWaiting(r.job.key()) })
-}
-
 // opening runs a function that may give reserved room back: those may fit then that did not.
 func (s *simulator) opening(run func()) {
 	before := s.gangs.Now()
 	if run(); s.gangs.Now() != before {
-		s.gangs.RoomGrew()
+		s.room++
 	}
 }
 

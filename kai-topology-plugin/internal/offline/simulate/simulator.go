@@ -72,6 +72,8 @@ type simulator struct {
 	tooLarge int
 	// suspects may be below their minimum.
 	suspects []*run
+	// room is a number that grows whenever room becomes free.
+	room int
 	// wake is when reserved room may be given back; infinity if none is.
 	wake float64
 	// refused has the answer to the last one of gangs that are alike that did not fit.
@@ -232,7 +234,7 @@ func (s *simulator) leave(pods []*corev1.Pod) error {
 	if err := s.usage.stand(pods, -1); err != nil {
 		return err
 	}
-	s.gangs.RoomGrew()
+	s.room++
 	if err := s.offline.Change(kubeframework.Change{Leave: pods}); err != nil {
 		return err
 	}
@@ -289,7 +291,7 @@ func (s *simulator) fail(name string) error {
 // restore puts a node back into service.
 func (s *simulator) restore(name string) error {
 	s.down.Delete(name)
-	s.gangs.RoomGrew()
+	s.room++
 	s.usage.offer(s.domains.offers[name], 1)
 	if err := s.usage.stand(s.settled[name], 1); err != nil {
 		return err

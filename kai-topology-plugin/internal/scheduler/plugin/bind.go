@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -98,7 +99,10 @@ func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 	if len(domain) == 0 {
 		return nil
 	}
-	rank := p.gangs.Rank(key, pod.UID, func() []gangstate.Member { return p.placedWith(key, pod, node, levels) })
+	rank := p.gangs.Rank(key, pod.UID, func(planned map[types.UID]string) []gangstate.Member {
+		planned[pod.UID] = node
+		return p.placedWith(key, pod, planned, levels)
+	})
 	return map[string]string{
 		scheduling.AnnotationTopologyDomain: domain.String(),
 		scheduling.AnnotationTopologyRank:   strconv.Itoa(rank),
@@ -123,14 +127,14 @@ func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 	return levels
 }
 
-// placedWith are the pods of a leaf that have a node or a plan, the pod that is being bound among them.
-func (p *Plugin) placedWith(key gang.Key, pod *corev1.Pod, node string, levels []string) []gangstate.Member {
+// placedWith are the pods of a pod's leaf that have a node or a plan, given the nodes of plans.
+func (p *Plugin) placedWith(
+	key gang.Key, pod *corev1.Pod, planned map[types.UID]string, levels []string,
+) []gangstate.Member {
 	pods, err := p.lister.Shown(key)
 	if err != nil {
 		return nil
 	}
-	planned := p.gangs.NodeOf(key)
-	planned[pod.UID] = node
 	var members []gangstate.Member
 	for _, other := range pods {
 		at := planned[other.UID]

@@ -249,7 +249,7 @@ func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{pod.Name: node}}
 	b.plugin.effects.do(
 		b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}},
-			time.Now()))
+			gangstate.Taking{}, time.Now()))
 }
 
 // preemptFor records a preemption for a gang; one of its pods is to get the node.

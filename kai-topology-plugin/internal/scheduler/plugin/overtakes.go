@@ -10,23 +10,20 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// account records what a decision means for waiting gangs: the gang waits itself, or it overtakes others.
+// account records that a gang waits, if it was refused.
 func (p *Plugin) account(asked *request, answer *solve.Answer) {
-	switch {
-	case len(answer.Nodes) > 0 || answer.Verdict == scheduling.ReasonPlaced:
-		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer))
-	case refused(answer):
-		claim := overtaking.ClaimOf(asked.Gang, answer)
-		first, effects := p.gangs.DidNotFit(asked.Gang, claim, asked.began)
-		if first && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
-			p.gangs.Recount(asked.Key(), p.tookSince(claim))
-		}
-		p.effects.do(effects)
-		p.effects.do(p.reader.reserver.Extend(asked.Key(), p.clock.Now()))
+	if !refused(answer) {
+		return
 	}
+	claim := overtaking.ClaimOf(asked.Gang, answer)
+	first, effects := p.gangs.DidNotFit(asked.Gang, claim, p.view.Bettered(), asked.began)
+	if first && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
+		p.gangs.Recount(asked.Key(), p.tookSince(claim))
+	}
+	p.effects.do(effects)
+	p.effects.do(p.reader.reserver.Extend(asked.Key(), p.clock.Now()))
 }
 
 // afterReserving returns an answer, or another one after room was reserved for a gang that would be overtaken once too

@@ -47,7 +47,7 @@ func overdue(t *testing.T, pods ...*corev1.Pod) *bench {
 		Asks: sets.New("cpu"),
 	}
 	for range gangstate.MaxOvertakes {
-		bench.plugin.gangs.Placed(taking)
+		bench.plugin.gangs.Placed(taking, nil)
 	}
 	return bench
 }
@@ -77,7 +77,7 @@ func TestAGangThatWouldOvertakeOnceTooOftenWaits(t *testing.T) {
 	if _, status := bench.schedule(t, young); status.IsSuccess() || bench.plugin.gangs.View(youngGang).Last != answer {
 		t.Error("the young gang was searched for once more, and nothing has changed")
 	}
-	bench.plugin.effects.do(bench.plugin.gangs.StopWaiting(oldGang))
+	bench.plugin.effects.do(bench.plugin.gangs.PodGroupChanged(created("old", 100), nil, time.Now()))
 	if node, status := bench.schedule(t, young); !status.IsSuccess() {
 		t.Errorf("nothing is reserved any more, and it is on %q: %v", node, status)
 	}

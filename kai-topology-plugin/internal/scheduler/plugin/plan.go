@@ -125,17 +125,13 @@ const noRoom = "no node has room for a further pod of the gang"
 func (p *Plugin) planAhead(
 	ctx context.Context, asked *request, answer *solve.Answer,
 ) (planned, yields bool, err error) {
-	for len(answer.Nodes) > 0 {
-		room := p.gangs.Now().Room
-		ahead, ok := p.gangs.Ahead(overtaking.TakingOf(asked.Gang, answer), room)
-		if !ok {
-			break
+	for ; len(answer.Nodes) > 0; asked.ahead++ {
+		taking := overtaking.TakingOf(asked.Gang, answer)
+		ahead, yields := p.gangs.Ahead(taking, p.view.Bettered(), asked.ahead < maxAhead)
+		if yields || ahead == (gang.Key{}) {
+			return false, yields, nil
 		}
-		if asked.ahead == maxAhead {
-			return false, p.gangs.Yield(asked.Key()), nil
-		}
-		asked.ahead++
-		if planned, err := p.planWaiting(ctx, ahead, asked.nodes, room); planned || err != nil {
+		if planned, err := p.planWaiting(ctx, ahead, asked.nodes); planned || err != nil {
 			return planned, false, err
 		}
 	}
@@ -143,17 +139,14 @@ func (p *Plugin) planAhead(
 }
 
 // planWaiting plans a gang that waits, without a pod of it here. It reports whether there is a plan.
-func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo, room int64) (bool, error) {
-	p.gangs.Tried(key, room)
+func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.NodeInfo) (bool, error) {
 	asked, held, err := p.read(key, nil, nodes)
 	if apierrors.IsNotFound(err) {
-		p.effects.do(p.gangs.StopWaiting(key))
-		return false, nil
+		return false, nil // Word of that is on its way.
 	}
-	if err != nil || held != nil || len(p.gangs.NodeOf(key)) > 0 {
-		return false, err // It cannot be planned, or has been already.
+	if err != nil || held != nil {
+		return false, err
 	}
-	asked.began.Room = room
 	answer, err := p.answer(ctx, asked)
 	if err == nil {
 		answer, err = p.afterReserving(ctx, asked, answer)
@@ -168,8 +161,8 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 	return p.open(asked, answer) == "", nil
 }
 
-// answer decides a gang, and records what kept it out. The snapshot may be ahead of the events that report room, or
-// behind them: turns depend on the room that decisions see.
+// answer decides a gang. The snapshot may be ahead of the events that report room, or behind them: turns depend on the
+// room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*solve.Answer, error) {
 	request, stale, err := p.reader.ask(asked.Gang, asked.lacks, asked.nodes)
 	if err != nil {
@@ -178,9 +171,7 @@ func (p *Plugin) answer(ctx context.Context, asked *request) (*solve.Answer, err
 	for _, pod := range stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
-	answer, err := solve.Solve(ctx, request)
-	asked.began.Room += p.gangs.RoomSeen(p.view.Bettered())
-	return answer, err
+	return solve.Solve(ctx, request)
 }
 
 // refuse records that a gang gets no node, and returns what to say of it.
@@ -195,11 +186,12 @@ func (p *Plugin) refuse(asked *request, answer *solve.Answer) *solve.Answer {
 // changes break the open plan, but earlier ones could not know of it.
 func (p *Plugin) open(asked *request, answer *solve.Answer) string {
 	p.logDecision(asked.Key(), answer)
+	taking := overtaking.TakingOf(asked.Gang, answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
 		asked.Gang = asked.Mending()
 	}
 	placements := p.placements(asked.Gang, answer.Nodes, answer.Order)
-	p.effects.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, placements, p.clock.Now()))
+	p.effects.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, placements, taking, p.clock.Now()))
 	for _, pod := range asked.Pending {
 		// What an earlier plan wanted would count against this one.
 		p.handle.DeleteNominatedPodIfExists(pod)

@@ -33,7 +33,9 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 func (p *Plugin) queued(key gang.Key, pod *corev1.Pod) string {
 	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
 	p.effects.do(effects)
-	p.missed(pod)
+	if p.lister.IsGone(pod) {
+		go p.missed(pod) // The queue is locked while it asks.
+	}
 	return reason
 }
 

@@ -152,7 +152,7 @@ func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
 			}
 		}
 	}
-	return planner.Kept{Room: room, Overdue: reserved.Overdue, Note: c.reserver.Note(reserved.First)}
+	return planner.Kept{Room: room, Overdue: reserved.Overdue, Note: overtaking.Note(reserved)}
 }
 
 // undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn

@@ -129,7 +129,7 @@ func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 		moved.Labels["color"] = "red"
 		bench.plugin.nodeHandler().OnUpdate(node, moved)
 	}
-	if bench.plugin.gangs.NodeOf(theGang)[a.UID] != onA {
+	if assumed := bench.plugin.lister.Assumed(theGang); len(assumed) != 1 || assumed[0].Spec.NodeName != onA {
 		t.Fatal("a label that is no level's breaks the plan")
 	}
 	for _, node := range all {

@@ -138,9 +138,6 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 			p.zonesOutdated(before.(*corev1.Pod), after.(*corev1.Pod))
 			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
 			p.expected(before.(*corev1.Pod), after.(*corev1.Pod))
-			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
-				p.gangs.RoomGrew()
-			}
 			p.effects.do(p.gangs.PodChanged(before.(*corev1.Pod), after.(*corev1.Pod), p.clock.Now()))
 		},
 		DeleteFunc: func(object any) {
@@ -148,9 +145,6 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 				p.zonesOutdated(pod, nil)
 				p.placesChanged(pod, nil)
 				p.expected(pod)
-				if pod.Spec.NodeName != "" {
-					p.gangs.RoomGrew()
-				}
 				p.effects.do(p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now()))
 			}
 		},
@@ -240,7 +234,6 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			p.gangs.RoomGrew()
 			p.mender.clusterChanged()
 			node := object.(*corev1.Node)
 			p.effects.do(p.gangs.NodeChanged(node.Name, node))
@@ -250,7 +243,6 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 			other := !maps.Equal(old.Labels, node.Labels) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint)
 			if other || !maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
-				p.gangs.RoomGrew()
 				p.mender.clusterChanged()
 			}
 			if other {
@@ -258,7 +250,6 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
-			p.gangs.RoomGrew()
 			p.mender.clusterChanged()
 			if node, ok := objectOf[*corev1.Node](object); ok {
 				p.effects.do(p.gangs.NodeChanged(node.Name, nil))

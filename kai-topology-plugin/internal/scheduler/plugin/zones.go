@@ -121,7 +121,6 @@ func (p *Plugin) wakeForZones() {
 		}
 	}
 	if len(waiting) > 0 {
-		p.gangs.RoomGrew()
 		p.effects.activate(waiting)
 	}
 }
