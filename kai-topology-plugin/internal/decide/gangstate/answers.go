@@ -175,8 +175,8 @@ func others(asked *gang.Gang, here *corev1.Pod) (pods []*corev1.Pod) {
 	return pods
 }
 
-// Planned records that a gang gets nodes, as decided for a pod of it, which is nil if there was none. By what it takes it
-// overtakes each waiting gang of higher rank that could have used that.
+// Planned records that a gang gets nodes, as decided for a pod of it, which is nil if there was none. By what it takes
+// it overtakes each waiting gang of higher rank that could have used that.
 func (s *State) Planned(
 	asked *gang.Gang, version Version, pod *corev1.Pod, given *solve.Answer, placements []Placement, taking Taking,
 	now time.Time,

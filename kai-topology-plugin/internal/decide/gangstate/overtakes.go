@@ -50,8 +50,8 @@ type overtaken struct {
 	tried int
 }
 
-// DidNotFit records that a gang was tried in a state of the room and does not fit, by a decision that began in the given
-// state of things. It reports whether that is new, and then what can be recounted: see Recount.
+// DidNotFit records that a gang was tried in a state of the room and does not fit, by a decision that began in the
+// given state of things. It reports whether that is new, and then what can be recounted: see Recount.
 func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int, began Moment) (first bool, effects Effects) {
 	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
 		r.attempts.fail(asked.PodGroup.Generation)
@@ -215,8 +215,7 @@ func (s *State) ReserveOverdue(
 	})
 }
 
-// Extend has room that is reserved for an overdue gang last from now on if fewer pods stand on its nodes, by their names,
-// than before.
+// Extend has room that is reserved for an overdue gang last from now on if fewer pods stand on its nodes than before.
 func (s *State) Extend(
 	key gang.Key, standing func(nodes []string) int, now time.Time, life time.Duration,
 ) Effects {

@@ -265,7 +265,8 @@ func (s *State) dropSeats(e *Effects, r *record, why SeatEnd, which func(*reserv
 }
 
 // NodeChanged records a node as it is now, which pods may have begun to avoid; nil if it is no more. Seats on it are
-// given up if it does not take their pods any more, and plans that count on it are broken if it is gone, or got into another domain.
+// given up if it does not take their pods any more, and plans that count on it are broken if it is gone, or got into
+// another domain.
 func (s *State) NodeChanged(name string, node *corev1.Node) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,7 +66,7 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool 
 	return basis.reserved == 0 || basis.reserved == fingerprint(reserved)
 }
 
-// Bettered returns a number that grows whenever the last seen nodes have room, or labels, that they did not have before.
+// Bettered returns a number that grows whenever the last seen nodes have room or labels that they did not have before.
 func (v *View) Bettered() int { return v.moments.now }
 
 var seed = maphash.MakeSeed()
