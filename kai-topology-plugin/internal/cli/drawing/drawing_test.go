@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -32,9 +33,7 @@ func TestBars(t *testing.T) {
 
 func TestBarsAreOfTheirLengthAndShowWhatThereIs(t *testing.T) {
 	pen, err := For(&bytes.Buffer{}, Always)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 1000).Draw(t, "total")
 		used := rapid.IntRange(0, total).Draw(t, "used")
@@ -50,9 +49,7 @@ func TestColoursAreUsedWhereTheyAreWanted(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	for when, want := range map[When]string{Auto: "x", Never: "x", Always: "\x1b[1mx\x1b[22m"} {
 		pen, err := For(&bytes.Buffer{}, when)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := pen.Bold("x"); got != want {
 			t.Errorf("--color %s, into a pipe: %q, want %q", when, got, want)
 		}

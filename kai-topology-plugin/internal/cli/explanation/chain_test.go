@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -108,9 +110,7 @@ func TestTheChainFromTheWorkloadDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, err := explanation.ParseTarget([]string{c.target})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			report, err := explanation.Of(t.Context(), testsupport.Inventory(t, node+c.cluster), c.namespace, target)
 			if (err != nil) != (c.want == "") {
 				t.Fatal(err)
@@ -119,9 +119,7 @@ func TestTheChainFromTheWorkloadDown(t *testing.T) {
 			if report != nil {
 				got = drawn(report.Chain, 0)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "-want +got")
 		})
 	}
 }
@@ -132,9 +130,7 @@ func TestGangsOfOtherNamespacesAreNotExplained(t *testing.T) {
 		want := []string{fmt.Sprintf(`namespace ns has no %s: it has none that could be explained. `+
 			"Is it the right namespace (-n)?", strings.NewReplacer("podgroup/", `PodGroup "`, "pod/", `Pod "`).
 			Replace(target)+`"`)}
-		if diff := cmp.Diff(want, explained(t, node+elsewhere, target)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", target, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, explained(t, node+elsewhere, target)), "%s (-want +got)", target)
 	}
 }
 
@@ -156,7 +152,5 @@ func TestKindsAreKnownByTheirShortNames(t *testing.T) {
 	_, err := explanation.ParseTarget([]string{"job", "j"})
 	want := `"job j": give NAME or KIND/NAME, where KIND is pod, podgroup, podgang, pcs or dgd; for a Job or the like, ` +
 		"name one of its pods"
-	if err == nil || err.Error() != want {
-		t.Errorf("of a Job is said %v", err)
-	}
+	assert.EqualError(t, err, want)
 }

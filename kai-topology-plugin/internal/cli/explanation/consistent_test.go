@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -96,13 +97,9 @@ func drawGangs(t *rapid.T) (text string, gangs map[string]drawnGang) {
 func undecided(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
 	t.Helper()
 	table, err := turns.Set(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	gangs, err := explanation.Standing(cluster, table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return gangs
 }
 
@@ -120,9 +117,7 @@ func completed(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
 func shown(t *testing.T, cluster *inventory.Inventory) string {
 	t.Helper()
 	text, err := json.Marshal([]any{cluster.Nodes, cluster.Pods, cluster.PodGroups, cluster.Topologies})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -206,9 +201,7 @@ func TestAGangBehindOthersIsNextWithoutThem(t *testing.T) {
 				}
 			}
 			report, err := explanation.Of(t.Context(), without, "ns", explanation.Target{Kind: "PodGroup", Name: g.Name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if report.Gangs[0].Behind != nil || report.Gangs[0].Decision.Verdict != "Placed" {
 				rt.Errorf("%s has nobody before it, and is behind %v\n%s", g.Name, report.Gangs[0].Behind, text)
 			}
@@ -230,15 +223,11 @@ func waitsFor(name string) func(*corev1.Pod) bool {
 func fitsLast(t *testing.T, cluster *inventory.Inventory, name string) bool {
 	t.Helper()
 	table, err := turns.Set(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	table = table.KeepingRoom()
 	for _, turn := range turns.In(cluster) {
 		answer, err := table.Take(t.Context(), turn, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if turn.Rank.Gang.Name == name {
 			return turns.Placed(answer)
 		}
@@ -255,13 +244,9 @@ func TestListsWithoutAnythingArePrinted(t *testing.T) {
 		"g":   `"notes":[]}`,
 	} {
 		report, err := explanation.Of(t.Context(), cluster, "ns", explanation.Target{Name: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := json.Marshal(report)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !strings.Contains(string(text), want) {
 			t.Errorf("of %s is printed %s", name, text)
 		}

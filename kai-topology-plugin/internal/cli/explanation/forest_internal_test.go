@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,9 +48,7 @@ func TestWhatKAISaysOfAGangIsShown(t *testing.T) {
 				{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pg-train-1"}, Status: c.status},
 			}
 			object := grow(cluster, "ns").objects[id(KindPodGroup, "pg-train-1")]
-			if diff := cmp.Diff(c.want, object.Conditions); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, object.Conditions), "conditions (-want +got)")
 		})
 	}
 }
@@ -71,9 +71,7 @@ func TestOwnersInACircleAreShownOnce(t *testing.T) {
 	}
 	for _, kind := range []string{KindDGD, KindPodCliqueSet, KindPodGang} {
 		report, err := Of(t.Context(), cluster, "ns", Target{Kind: kind, Name: "w"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		shown := 0
 		for at := report.Chain; at != nil; shown++ {
 			if len(at.Objects) == 0 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -52,9 +54,7 @@ func explained(t *testing.T, text, target string) []string {
 	t.Helper()
 	cluster := testsupport.Inventory(t, text)
 	asked, err := explanation.ParseTarget([]string{target})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	report, err := explanation.Of(t.Context(), cluster, "ns", asked)
 	if err != nil {
 		return []string{err.Error()}
@@ -172,9 +172,7 @@ func TestWhatIsExplained(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, explained(t, node+test.cluster, test.target)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, explained(t, node+test.cluster, test.target)), "-want +got")
 		})
 	}
 }

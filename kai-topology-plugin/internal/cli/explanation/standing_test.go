@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -44,9 +46,7 @@ status: {conditions: [
 func only(t *testing.T, text, target string) *explanation.Gang {
 	t.Helper()
 	report, err := explanation.Of(t.Context(), testsupport.Inventory(t, text), "ns", explanation.Target{Name: target})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(report.Gangs) != 1 {
 		t.Fatalf("%d gangs: %v", len(report.Gangs), report.Notes)
 	}
@@ -61,12 +61,8 @@ func TestWhereTheGroupsOfAGangStandAndWhyTheRestWaits(t *testing.T) {
 		{Name: "outer", Depth: 1, Scheduled: 1, Minimum: 3},
 		{Name: "inner", Depth: 2, Scheduled: 1, Minimum: 3, Topology: "t", Required: "l/rack", Domains: at},
 	}
-	if diff := cmp.Diff(groups, g.SubGroups); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]string{"ginner-0": "n1"}, g.Nodes); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(groups, g.SubGroups), "groups (-want +got)")
+	assert.Empty(t, cmp.Diff(map[string]string{"ginner-0": "n1"}, g.Nodes), "nodes (-want +got)")
 	if g.Repair != "a pod is moved" {
 		t.Errorf("of its repair is said %q", g.Repair)
 	}
@@ -80,18 +76,14 @@ func TestWhereTheGroupsOfAGangStandAndWhyTheRestWaits(t *testing.T) {
 		}
 		g.Decision.Reasons[i].Sentence = ""
 	}
-	if diff := cmp.Diff(reasons, g.Decision.Reasons); diff != "" {
-		t.Errorf("reasons (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(reasons, g.Decision.Reasons), "reasons (-want +got)")
 }
 
 func TestNodesThatFiltersKeepAGangOffAreCounted(t *testing.T) {
 	tainted := strings.ReplaceAll(racks(), "\nstatus:", "\nspec: {taints: [{key: theirs, effect: NoSchedule}]}\nstatus:")
 	g := only(t, tainted+podGroup("g", "", 1)+pods("g", "g", 1, "", ""), "g")
 	want := []explanation.Exclusion{{Reason: "taint theirs:NoSchedule", Nodes: 2}}
-	if diff := cmp.Diff(want, g.Decision.Reasons[0].Excluded); diff != "" {
-		t.Errorf("excluded (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, g.Decision.Reasons[0].Excluded), "excluded (-want +got)")
 }
 
 func TestHowAGangIsDoing(t *testing.T) {
@@ -132,9 +124,7 @@ func TestPodsOfAGangWithADeletedTopologyStay(t *testing.T) {
 	for _, group := range g.SubGroups {
 		got[group.Name] = group.Scheduled
 	}
-	if diff := cmp.Diff(map[string]int{"": 2, "up": 1, "a": 1, "b": 1}, got); diff != "" {
-		t.Errorf("pods that stand (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]int{"": 2, "up": 1, "a": 1, "b": 1}, got), "pods that stand (-want +got)")
 }
 
 // standing gives the state of each gang, and the outcome of each decision.
@@ -156,9 +146,7 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 		podGroup("d", "", 1)+pods("d", "d", 4, "", "")+podGroup("e", "", 1)+pods("e", "e", 1, "", ""))
 	gangs := undecided(t, cluster)
 	want := []string{"a Runs", "b Waits", "c Waits", "d Waits", "e Waits"}
-	if diff := cmp.Diff(want, standing(gangs)); diff != "" {
-		t.Errorf("before (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, standing(gangs)), "before (-want +got)")
 	asked := 0
 	left, err := explanation.Decide(t.Context(), cluster, gangs, func() bool { asked++; return asked > 3 })
 	if left != 1 || err != nil {
@@ -166,9 +154,7 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	}
 	want = []string{"a Runs", "b Waits Infeasible, 2 remedies, behind []", "c Waits Placed, 0 remedies, behind []",
 		"d Waits Placed, 0 remedies, behind [ns/c]", "e Waits"}
-	if diff := cmp.Diff(want, standing(gangs)); diff != "" {
-		t.Errorf("after (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, standing(gangs)), "after (-want +got)")
 	for _, pod := range cluster.Pods {
 		if pod.Name != "a-0" && pod.Spec.NodeName != "" {
 			t.Errorf("pod %s was put on node %s of the cluster that was given", pod.Name, pod.Spec.NodeName)
@@ -196,9 +182,7 @@ func TestGangsThatGoFirstAreNamedOnlyIfTheyTakeTheRoom(t *testing.T) {
 		"it is reserved for one that ranks lower":            {reserved("z", "n1", "Overtaken"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, only(t, node+c.before+one("g", 3), "g").Behind); diff != "" {
-				t.Errorf("behind (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, only(t, node+c.before+one("g", 3), "g").Behind), "behind (-want +got)")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
@@ -225,9 +226,7 @@ func TestWhyAGangWaits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, why(t, c.cluster)); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, why(t, c.cluster)), "-want +got")
 		})
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
@@ -43,18 +45,12 @@ func compare(t *testing.T, name, got string) {
 	t.Helper()
 	golden := filepath.Join("testdata", "golden", name)
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s, run with -update and read the difference (-want +got):\n%s", golden, diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(string(want), got), "%s, run with -update and read the difference (-want +got)", golden)
 }
 
 func TestGolden(t *testing.T) {
@@ -110,18 +106,12 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 	p := &plugin{}
 	command := &cobra.Command{}
 	read, err := (&source{plugin: p, files: []string{dump}}).read(command, live.Wanted{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, columns := range []int{70, 80, 100, 170} {
 		pen, err := drawing.For(&bytes.Buffer{}, drawing.Always)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pen.Columns = columns
 		drawn := drawTree(pen, report, "")
 		for line := range strings.Lines(drawn) {
@@ -170,17 +160,13 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 
 func TestWithoutAClusterThereIsNothingToFollow(t *testing.T) {
 	_, _, err := run(t, "view", "-s", "nowhere://", "--request-timeout", "x", "--color", "never")
-	if err == nil || !strings.Contains(err.Error(), "finding a cluster") {
-		t.Errorf("error %v", err)
-	}
+	assert.ErrorContains(t, err, "finding a cluster")
 }
 
 // TestNoMessageCommandsATerminal: a status may be written by users of a namespace, and is read by admins.
 func TestNoMessageCommandsATerminal(t *testing.T) {
 	content, err := os.ReadFile(dump)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	forged := filepath.Join(t.TempDir(), "dump.yaml")
 	content = append(content, `
 ---
@@ -192,9 +178,7 @@ status:
   conditions: [{type: Scheduled, status: "False", reason: Waiting, message: "\e]0;owned\a\e[2J", lastTransitionTime: "2026-01-01T00:00:00Z"},
     {type: RepairPlanned, status: "False", reason: NoPlace, message: "\e[1;1H", lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `...)
-	if err := os.WriteFile(forged, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(forged, content, 0o600))
 	for _, args := range [][]string{{"tree"}, {"explain", "podgroup/forged"}} {
 		stdout, stderr, err := run(t, append(args, "-f", forged)...)
 		if err != nil || !strings.Contains(stdout, "forged") || strings.ContainsAny(stdout, "\x1b\a") {

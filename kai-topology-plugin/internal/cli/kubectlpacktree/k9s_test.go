@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
@@ -34,15 +35,11 @@ func (p k9sPlugin) line(resource string) []string {
 
 func TestK9sPluginsNameCommandsFlagsAndKindsThatThereAre(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "k9s-plugins.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var read struct {
 		Plugins map[string]k9sPlugin `json:"plugins"`
 	}
-	if err := yaml.UnmarshalStrict(text, &read); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.UnmarshalStrict(text, &read))
 	keys := map[string]string{}
 	for name, plugin := range read.Plugins {
 		if other, taken := keys[plugin.ShortCut]; taken || plugin.Description == "" || len(plugin.Scopes) == 0 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
@@ -45,9 +46,7 @@ func TestDrawReservations(t *testing.T) {
 			},
 		},
 	} {
-		if diff := cmp.Diff(c.want, drawn(drawReservations, c.kept)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, drawn(drawReservations, c.kept)), "%s (-want +got)", name)
 	}
 	if lines := drawn(drawReservations, many); len(lines) != maxLines+4 || lines[maxLines+1] != "  … and 3 more" {
 		t.Errorf("of many are drawn %d lines: %q", len(lines), lines[len(lines)-3:])

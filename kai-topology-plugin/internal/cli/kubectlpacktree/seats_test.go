@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
@@ -36,9 +37,7 @@ func TestDrawSeats(t *testing.T) {
 			},
 		},
 	} {
-		if diff := cmp.Diff(c.want, drawn(drawSeats, c.seats)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, drawn(drawSeats, c.seats)), "%s (-want +got)", name)
 	}
 	if lines := drawn(drawSeats, many); len(lines) != maxLines+4 || lines[maxLines+1] != "  … and 2 more seats" {
 		t.Errorf("of many are drawn %d lines: %q", len(lines), lines[len(lines)-3:])

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
 	"packtree.dev/shared/render"
@@ -51,9 +53,7 @@ func dumpOfRacks(t *testing.T) string {
 		gangManifest("moves", "minMember: 2, "+rack) + podsOn("moves", "", "gpu.com/gpu: 2", "a1", "a2") +
 		gangManifest("stuck", "minMember: 1") + podsOn("stuck", "", "cpu: 1", "a1")
 	path := filepath.Join(t.TempDir(), "dump.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -112,9 +112,7 @@ func TestWhatBecomesOfGangsForPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got lossReport
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	want := lossReport{Nodes: []string{"a1"}, Gangs: []gangLoss{
 		{Namespace: "d", Name: "fits", LostPods: 1, Repair: repairInPlace, Moves: []repair.Relocation{}},
 		{Namespace: "d", Name: "halves", LostPods: 1, Repair: repairSubGroup, Moves: []repair.Relocation{
@@ -123,9 +121,7 @@ func TestWhatBecomesOfGangsForPrograms(t *testing.T) {
 			{Pods: 1, Level: "rack", From: "za/r1", To: "za/r2"}}},
 		{Namespace: "d", Name: "stuck", LostPods: 1, Repair: repairNone, Moves: []repair.Relocation{}, Message: noPlace},
 	}, Notes: []string{}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "(-want +got)")
 }
 
 func TestWhatIsGoneIsNamedRightly(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/occupancy"
@@ -85,9 +86,7 @@ func TestZonesOfNodes(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s: %v+%v+%v of %v", zone.Level, zone.Path, zone.Used, zone.Free,
 					zone.Unavailable, zone.Total))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("zones (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "zones (-want +got)")
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,23 +68,16 @@ func TestAHistoryIsOfThePodGroupItsOwnerAndItsPodsInOrder(t *testing.T) {
 		{Kind: "Pod", Name: "g-0", Reason: "Scheduled", Last: minute(3), Count: 1},
 	}}}
 	seen, err := Of(t.Context(), cluster, Question{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, seen.Histories); diff != "" {
-		t.Errorf("of all gangs (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(want, seen.Histories), "of all gangs (-want +got)")
 	told := HistoryOf(cluster, cluster.Events, gang.Key{Namespace: "d", Name: "g"})
-	if diff := cmp.Diff(want[0], told); diff != "" {
-		t.Errorf("of one (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want[0], told), "of one (-want +got)")
 	if told := HistoryOf(cluster, cluster.Events, gang.Key{Namespace: "d", Name: "gone"}); told != nil {
 		t.Errorf("of one that is not there: %+v", told)
 	}
 	none := HistoryOf(cluster, nil, gang.Key{Namespace: "d", Name: "g"})
-	if diff := cmp.Diff(&History{Namespace: "d", Gang: "g", Events: []Event{}}, none); diff != "" {
-		t.Errorf("without events (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(&History{Namespace: "d", Gang: "g", Events: []Event{}}, none),
+		"without events (-want +got)")
 	if some, err := Of(t.Context(), cluster, Question{Namespace: "other"}); err != nil || some.Histories != nil {
 		t.Errorf("error %v; another namespace has %+v", err, some.Histories)
 	}
@@ -116,9 +111,7 @@ func TestWhenAndHowOftenSomethingHappened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := eventOf(c.event)
 			got.Kind, got.Name, got.Reason = "", "", ""
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "(-want +got)")
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,9 +102,7 @@ func TestDomainsNodesAndPodsTellTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cluster := randomCluster(t)
 		seen, err := Of(t.Context(), cluster, Question{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		onNode, ofGang := map[string]float64{}, map[string]int{}
 		for _, pod := range seen.Pods {
 			if pod.Node != "" {
@@ -147,13 +147,9 @@ func TestOneNamespaceIsListedAndEverybodysAmountsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cluster := randomCluster(t)
 		all, err := Of(t.Context(), cluster, Question{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		some, err := Of(t.Context(), cluster, Question{Namespace: "of-a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, pod := range some.Pods {
 			if pod.Namespace != "of-a" {
 				t.Errorf("pod %s/%s is listed", pod.Namespace, pod.Name)
@@ -162,9 +158,7 @@ func TestOneNamespaceIsListedAndEverybodysAmountsCount(t *testing.T) {
 		if len(some.Gangs) != 1 || some.Gangs[0].Name != "a" {
 			t.Errorf("gangs %v", some.Gangs)
 		}
-		if diff := cmp.Diff(all.Nodes, some.Nodes); diff != "" {
-			t.Errorf("nodes tell of everybody's pods (-all +some):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff(all.Nodes, some.Nodes), "nodes tell of everybody's pods (-all +some)")
 	})
 }
 
@@ -179,23 +173,17 @@ func TestNodesAndPods(t *testing.T) {
 	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
 	leaving.Spec.NodeName, leaving.DeletionTimestamp = "n", &metav1.Time{}
 	seen, err := Of(t.Context(), &inventory.Inventory{Nodes: []*corev1.Node{cordoned}, Pods: []*corev1.Pod{leaving, gated}}, Question{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes := []Node{{
 		Name: "n", Cordoned: true, Taints: []string{"dedicated=training:NoExecute"},
 		Resources: map[string]Stock{string(nodes.GPU): {Used: 2, Total: 8}},
 	}}
-	if diff := cmp.Diff(nodes, seen.Nodes); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(nodes, seen.Nodes), "nodes (-want +got)")
 	pods := []Pod{
 		{Namespace: "d", Name: "gated", Gang: "g", Amount: 1, Gated: true},
 		{Namespace: "d", Name: "leaving", Node: "n", Amount: 2, Scheduler: "theirs", Leaving: true},
 	}
-	if diff := cmp.Diff(pods, seen.Pods); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(pods, seen.Pods), "pods (-want +got)")
 	if len(seen.Notes) != 1 || !strings.Contains(seen.Notes[0], "there is no Topology") || seen.Topologies[0].Name != "" {
 		t.Errorf("notes %q, topology %q", seen.Notes, seen.Topologies[0].Name)
 	}

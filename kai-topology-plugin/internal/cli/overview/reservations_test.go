@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -30,11 +32,7 @@ func TestReservationsOfAllGangsAreListedInEveryNamespace(t *testing.T) {
 	}
 	for _, namespace := range []string{"", "of-b"} {
 		seen, err := Of(t.Context(), cluster, Question{Namespace: namespace})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, seen.Reservations); diff != "" {
-			t.Errorf("namespace %q (-want +got):\n%s", namespace, diff)
-		}
+		require.NoError(t, err)
+		assert.Empty(t, cmp.Diff(want, seen.Reservations), "namespace %q (-want +got)", namespace)
 	}
 }

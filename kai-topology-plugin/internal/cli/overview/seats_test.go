@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -28,11 +30,7 @@ func TestSeatsAreListedByGangAndNode(t *testing.T) {
 	}
 	for namespace, want := range map[string][]Seat{"": append(of("a"), of("b")...), "of-b": of("b"), "else": nil} {
 		seen, err := Of(t.Context(), cluster, Question{Namespace: namespace})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, seen.Seats); diff != "" {
-			t.Errorf("namespace %q (-want +got):\n%s", namespace, diff)
-		}
+		require.NoError(t, err)
+		assert.Empty(t, cmp.Diff(want, seen.Seats), "namespace %q (-want +got)", namespace)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 const hostile = `{"nodes":[{"name":"</script><script>alert(1)</script><img src=x onerror=alert(2)> &amp;\u2028"}]}`
@@ -27,9 +29,7 @@ func TestTheBundleEndsNoElementThatItIsPutInto(t *testing.T) {
 
 func TestAnExportHasTheOverviewAsTextAndAllowsNothingElse(t *testing.T) {
 	var page bytes.Buffer
-	if err := Export(&page, []byte(hostile), `<b>"now"</b>`); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Export(&page, []byte(hostile), `<b>"now"</b>`))
 	text := page.String()
 	if got := strings.Count(text, "</script"); got != 2 {
 		t.Errorf("%d ends of scripts, want those of the data and of the page", got)
@@ -57,9 +57,7 @@ func TestAnExportHasTheOverviewAsTextAndAllowsNothingElse(t *testing.T) {
 func mustMarshal(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
@@ -75,9 +73,7 @@ func serve(t *testing.T) *Server {
 		}
 	}
 	server, err := Listen(NewFeed(), Answers{"explain": about("explain"), "history": about("history")}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
@@ -97,20 +93,14 @@ func says(text string) Overview { return func() ([]byte, error) { return []byte(
 func ask(t *testing.T, address string, adjust func(*http.Request)) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	adjust(request)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return response.StatusCode, response.Header, string(body)
 }
 
@@ -156,9 +146,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	server := serve(t)
 	server.Feed.Publish(says(`{"secret":true}`))
 	address, err := url.Parse(server.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	root := "http://" + address.Host
 	for name, test := range map[string]struct {
 		address string
@@ -205,13 +193,9 @@ func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.Address()+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	expect := func(want ...string) {
@@ -233,20 +217,14 @@ func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 
 func TestTheServerEndsDespiteOpenStreams(t *testing.T) {
 	server, err := Listen(NewFeed(), Answers{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.Address()+"events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer response.Body.Close()
 	cancel()
 	if err := <-done; err != nil {

@@ -3,6 +3,7 @@ package clusterview_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,9 +124,7 @@ func TestAnAnswerHoldsWhateverIsTriedAside(t *testing.T) {
 			return nil
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !w.view.Holds(answer.Basis, nodes, nil) {
 		t.Error("the answer does not hold although everything is as it was")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
@@ -62,7 +63,6 @@ func intersection(a, b []string) []string {
 func TestHostPortsAsResources(t *testing.T) {
 	ports := eligibility.HostPortsOf([]*corev1.Pod{onPort("", 80), onPort("10.0.0.1", 80)})
 	want := []string{"host port 80/TCP", "host port 80/TCP on 10.0.0.1"}
-	if diff := cmp.Diff(want, ports.Resources(), cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, ports.Resources(), cmpopts.SortSlices(func(a, b string) bool { return a < b })),
+		"(-want +got)")
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,13 +38,9 @@ func TestRememberedKindsAreThoseOfPodsThatAreRead(t *testing.T) {
 	for range 4 * maxKnownPods {
 		pod := drawn()
 		got, err := remembering.of(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want, err := remembering.read(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got.key != want.key {
 			t.Fatalf("pod %s is %s, not %s", pod.Name, got.key, want.key)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -78,13 +80,9 @@ func TestTheNodesThatAPodIsPinnedToAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			shape, err := try(t, nodes).Shape(t.Context(), test.pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			slices.Sort(shape.Only)
-			if diff := cmp.Diff(test.want, shape.Only); diff != "" {
-				t.Errorf("nodes that may take the pod (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, shape.Only), "nodes that may take the pod (-want +got)")
 			for _, node := range nodes {
 				if test.want != nil && !slices.Contains(shape.Only, node.Name) && shape.Excluded(node.Name) == "" {
 					t.Errorf("%s takes the pod and is not named", node.Name)
@@ -99,9 +97,7 @@ func TestPodsThatDifferInTheirRequestsAloneShareAFilter(t *testing.T) {
 	filter := func(pod *corev1.Pod) string {
 		t.Helper()
 		shape, err := trial.Shape(t.Context(), pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return shape.Filter
 	}
 	stranger := func(pod *corev1.Pod) { pod.Labels = nil }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,17 +77,11 @@ func apart(pod *corev1.Pod) {
 func try(t *testing.T, nodes []*corev1.Node, standing ...*corev1.Pod) *clusterview.Trial {
 	t.Helper()
 	cluster, err := kubeframework.NewOffline(t.Context(), nodes, standing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	infos, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	trial, err := clusterview.New(cluster).Begin(infos, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(trial.End)
 	return trial
 }
@@ -126,16 +122,12 @@ func TestExclusions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			shape, err := try(t, test.nodes, test.standing...).Shape(t.Context(), test.pod)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := map[string]string{}
 			for _, node := range test.nodes {
 				got[node.Name] = shape.Excluded(node.Name)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("excluded (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "excluded (-want +got)")
 		})
 	}
 }
@@ -178,23 +170,15 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trial := try(t, []*corev1.Node{node("n")}, test.standing...)
 			a, err := trial.Shape(t.Context(), test.a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			b, err := trial.Shape(t.Context(), test.b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if same := a.Key == b.Key; same != test.same {
 				t.Errorf("same shape: %v, want %v", same, test.same)
 			}
 			alone, err := try(t, []*corev1.Node{node("n")}, test.standing...).Shape(t.Context(), test.b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(alone.Key, b.Key); diff != "" {
-				t.Errorf("the shape after another pod was read (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(alone.Key, b.Key), "the shape after another pod was read (-want +got)")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -96,9 +97,7 @@ func TestPodsThatAreStillToCome(t *testing.T) {
 					t.Errorf("pod %s of leaf %s cannot be placed: %+v", pod.Name, gang.LeafOf(pod), pod.Spec)
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("coming (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "coming (-want +got)")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -119,9 +120,7 @@ func TestAssemble(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, got := gang.Assemble(&scheduling.PodGroup{Spec: test.spec}, test.pods, levels)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("hold (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "hold (-want +got)")
 		})
 	}
 }
@@ -136,9 +135,7 @@ func TestRankOrder(t *testing.T) {
 	want := []gang.Rank{first, second, third, fourth, fifth}
 	got := []gang.Rank{fifth, third, first, fourth, second}
 	slices.SortFunc(got, gang.Rank.Compare)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("priority, then half-bound gangs, then age, then name (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "priority, then half-bound gangs, then age, then name (-want +got)")
 }
 
 func TestPodsOfAnotherSchedulerAreNotPlaced(t *testing.T) {
@@ -172,9 +169,7 @@ func TestPodsOfAnotherSchedulerAreNotPlaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assembled, hold := gang.AssembleFor(func(name string) bool { return name == "ours" }, podGroup, test.pods, levels)
-			if diff := cmp.Diff(test.want, hold); diff != "" {
-				t.Errorf("hold (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, hold), "hold (-want +got)")
 			for _, pod := range assembled.Pending {
 				if pod.Spec.SchedulerName != "ours" {
 					t.Errorf("pod %s of scheduler %s is pending", pod.Name, pod.Spec.SchedulerName)
@@ -207,9 +202,7 @@ func TestLevelsAreCalledByTheirAliases(t *testing.T) {
 		{Topology: "known", RequiredTopologyLevel: "zone", PreferredTopologyLevel: "rack"},
 		{Topology: "known", PreferredTopologyLevel: "zone"}, {Topology: "known", RequiredTopologyLevel: "zone"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("constraints (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "constraints (-want +got)")
 	if podGroup.Spec.TopologyConstraint.RequiredTopologyLevel != "z" {
 		t.Error("the PodGroup itself has changed")
 	}

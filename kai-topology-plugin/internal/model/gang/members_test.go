@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -71,9 +72,7 @@ func TestMembersKnowWhatAssemblingTellsAnew(t *testing.T) {
 			}
 			shown, hold := gang.AssembleFor(ours, podGroup, want.pods(false), levels)
 			needs := members.Needs(tree, slices.Values(want.pods(false)))
-			if diff := cmp.Diff(hold, members.Incomplete(needs)); diff != "" {
-				t.Fatalf("hold (-assembled +members):\n%s", diff)
-			}
+			require.Empty(t, cmp.Diff(hold, members.Incomplete(needs)), "hold (-assembled +members)")
 			if begun := shown.Rank().Begun; begun != members.Begun(needs) {
 				t.Fatalf("begun: assembled %v, members %v", begun, !begun)
 			}

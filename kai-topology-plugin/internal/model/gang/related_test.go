@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/utils/ptr"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,10 +82,6 @@ func TestTheBaseGangIsMetFirst(t *testing.T) {
 	for _, other := range assembled.Shared.Others {
 		met = append(met, other.Gang.Name)
 	}
-	if diff := cmp.Diff([]string{"m", "a", "z"}, met); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"t"}, assembled.Topologies()); diff != "" {
-		t.Errorf("topologies (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"m", "a", "z"}, met), "(-want +got)")
+	assert.Empty(t, cmp.Diff([]string{"t"}, assembled.Topologies()), "topologies (-want +got)")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -102,9 +103,7 @@ func TestARelationCountsTheItemsOfOtherGangs(t *testing.T) {
 		{Gang: gang.Key{Namespace: "ns", Name: "another"}, Item: "mine", Nodes: [][]string{{"n5"}}},
 		{Gang: gang.Key{Namespace: "ns", Name: "parted"}, Nodes: [][]string{{"n1", "n2"}, {"n3"}}},
 	}
-	if diff := cmp.Diff(want, r.Others); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, r.Others), "(-want +got)")
 }
 
 func TestAGangIsNearWhereAnotherStands(t *testing.T) {
@@ -200,9 +199,7 @@ func TestOfGangsInACircleOneNeedNotWait(t *testing.T) {
 				}
 			}
 			slices.Sort(first)
-			if diff := cmp.Diff(c.first, first); diff != "" {
-				t.Errorf("first (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.first, first), "first (-want +got)")
 		})
 	}
 }

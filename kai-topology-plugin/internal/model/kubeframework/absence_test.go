@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,9 +22,7 @@ func TestWithoutShowsNodesWithoutPodsForAWhile(t *testing.T) {
 	}
 	snapshot := cache.NewSnapshot(pods, []*corev1.Node{node})
 	info, err := snapshot.Get("n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	generation := info.GetGeneration()
 	broken := errors.New("broken")
 	err = kubeframework.Without(snapshot, pods[:1], func() error {

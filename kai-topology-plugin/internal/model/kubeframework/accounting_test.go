@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,9 +140,8 @@ func TestWhatIsTakenOfANodeIsComparedWithWhatWas(t *testing.T) {
 			t.Errorf("%s: the same is %t", name, got)
 		}
 		before := packing.Resources{"left over": 7}
-		if diff := cmp.Diff(kubeframework.Used(node), kubeframework.UsedIn(before, node)); diff != "" {
-			t.Errorf("%s, in place of what is not needed any more (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(kubeframework.Used(node), kubeframework.UsedIn(before, node)),
+			"%s, in place of what is not needed any more (-want +got)", name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -212,9 +213,7 @@ func TestClaimsAreAlikeUnlessAFilterTellsThemApart(t *testing.T) {
 func text(t *testing.T, traits []kubeframework.ClaimTraits) string {
 	t.Helper()
 	text, err := json.Marshal(traits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,9 +20,7 @@ import (
 func shown(t testing.TB, cluster *kubeframework.Offline) []string {
 	t.Helper()
 	nodes, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []string
 	for _, node := range nodes {
 		var pods []string
@@ -76,9 +75,7 @@ func TestACopyThatFollowsIsLikeANewOne(t *testing.T) {
 
 func TestTwoPodsOfOneUIDAreRefused(t *testing.T) {
 	following, err := kubeframework.NewFollowing(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
 	other := pod.DeepCopy()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,17 +69,11 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, pod := spreadNodes(t), spreadPod(t)
 		cluster, err := kubeframework.NewOffline(t.Context(), nodes, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		infos, err := cluster.Nodes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		spread, err := kubeframework.NewSpread(pod, infos)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		refused := map[string]bool{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "puts") {
 			state := kubeframework.Simulation()
@@ -100,9 +95,7 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 			put := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i),
 				UID: types.UID(fmt.Sprint("p", i)), Labels: pod.Labels}}
 			put.Spec.NodeName = rapid.SampledFrom(nodes).Draw(t, "on").Name
-			if err := cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{put}}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{put}}))
 			for _, node := range nodes {
 				if node.Name == put.Spec.NodeName && spread.Put(put, node) {
 					clear(refused)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,16 +21,12 @@ import (
 func group(t *testing.T, kind, version, rest string) *nativegroups.Group {
 	t.Helper()
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte("{kind: "+kind+", apiVersion: scheduling.k8s.io/"+version+", "+rest+"}"),
-		&object.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte("{kind: "+kind+", apiVersion: scheduling.k8s.io/"+version+", "+rest+"}"),
+		&object.Object))
 	object.SetNamespace("ns")
 	object.SetGeneration(2)
 	read, err := nativegroups.Read(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return read
 }
 
@@ -86,9 +84,7 @@ func TestATreeIsOnePodGroup(t *testing.T) {
 				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "net", PreferredTopologyLevel: "rack"}},
 		},
 	}
-	if diff := cmp.Diff(want, gang.Spec); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, gang.Spec), "spec (-want +got)")
 }
 
 func TestAPodIsAMemberOfTheOutermostGroup(t *testing.T) {
@@ -113,9 +109,7 @@ func TestAPodIsAMemberOfTheOutermostGroup(t *testing.T) {
 		"compositepodgroup.scheduling.k8s.io/inner decode", "compositepodgroup.scheduling.k8s.io/serve decode",
 		"compositepodgroup.scheduling.k8s.io/serve decode",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("as groups become known (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "as groups become known (-want +got)")
 	plain := &corev1.Pod{}
 	if forest.Join(plain) != plain {
 		t.Error("a pod without a group is changed")
@@ -217,13 +211,9 @@ func TestWhatTheStatusSaysIsReadBack(t *testing.T) {
 				t.Errorf("written is %q, want %q", got, c.want)
 			}
 			text, err := yaml.Marshal(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			json, err := yaml.YAMLToJSON(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			forest, again := &nativegroups.Forest{}, with(string(json))
 			forest.Set(again)
 			if got := said(forest.Gang(again.Ref(), topologies).Status.Conditions[0]); got != c.read {

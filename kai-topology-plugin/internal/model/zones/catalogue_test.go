@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
@@ -15,9 +16,7 @@ func named(t testing.TB, name string, policy zones.Policy, available string) *zo
 	object := topology(string(policy), "4 gpu | "+available)
 	object.SetName(name)
 	n, err := zones.Read(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 

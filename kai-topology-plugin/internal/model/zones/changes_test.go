@@ -1,9 +1,9 @@
 package zones_test
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
@@ -75,9 +75,7 @@ func TestAFieldOfAnotherTypeIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := zones.Read(&unstructured.Unstructured{Object: c.fields})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %s", err, c.want)
-			}
+			assert.ErrorContains(t, err, c.want)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -18,9 +19,7 @@ import (
 func written(t *testing.T, fields string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte("metadata: {name: a}\n"+fields), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal([]byte("metadata: {name: a}\n"+fields), &object.Object))
 	return object
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -133,9 +135,7 @@ func TestObservation(t *testing.T) {
 			held, _ := u.HeldBy(p.UID)
 			got[p.Name] = strings.Join(held.In(n), " ")
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, got), "%s", name)
 	}
 }
 
@@ -188,8 +188,6 @@ func TestEachPodIsJudgedAlike(t *testing.T) {
 		for _, p := range pods {
 			added.Add(p.UID, zones.DemandOf(p), nil)
 		}
-		if diff := cmp.Diff(counted.Free(), added.Free()); diff != "" {
-			t.Fatalf("case %d: %s", i, diff)
-		}
+		require.Empty(t, cmp.Diff(counted.Free(), added.Free()), "case %d", i)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,9 +76,7 @@ func topology(policy string, zoned ...string) *unstructured.Unstructured {
 func node(t testing.TB, policy string, zoned ...string) *zones.Node {
 	t.Helper()
 	n, err := zones.Read(topology(policy, zoned...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -291,9 +291,7 @@ func TestUsage(t *testing.T) {
 				got[p.Name] = "unknown"
 			}
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, got), "%s", name)
 		for zone, free := range u.Free() {
 			if free["nvidia.com/gpu"] != c.free[zone] {
 				t.Errorf("%s: %d free in zone %d, want %d", name, free["nvidia.com/gpu"], zone, c.free[zone])

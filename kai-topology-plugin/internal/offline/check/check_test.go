@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/check"
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
@@ -72,13 +73,9 @@ func answered(t *testing.T, files ...string) map[string]any {
 func checked(t *testing.T, answer map[string]any, files ...string) done {
 	t.Helper()
 	written, err := json.Marshal(answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "answer.json")
-	if err := os.WriteFile(file, written, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, written, 0o600))
 	var args []string
 	for _, name := range append(slices.Clone(files), file) {
 		args = append(args, "-f", name)
@@ -193,9 +190,7 @@ spec: {containers: [{name: c, image: c, resources: {limits: {memory: 2Ei}}}]}
 func saved(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifests.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 )
 
 // Grove's profile for KAI makes one PodGroup of all PodGangs of a replica: those beside the anchor are branches below a
@@ -60,9 +61,7 @@ spec:
 				t.Errorf("verdict %s\n%s", answer.PodGroups[0].Verdict, done.stdout)
 			}
 			placed := slices.Sorted(maps.Keys(answer.PodGroups[0].Assignments))
-			if diff := cmp.Diff(c.want, placed); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, placed))
 		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 	"packtree.dev/shared/render"
@@ -81,18 +83,12 @@ func TestGolden(t *testing.T) {
 func compare(t *testing.T, golden, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s, run with -update and read the difference (-want +got):\n%s", golden, diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(string(want), got), "%s, run with -update and read the difference (-want +got)", golden)
 }
 
 func TestWhatIsPlacedIsTheInputOfTheNextDecision(t *testing.T) {
@@ -118,9 +114,7 @@ spec: {containers: [{name: c, image: c, resources: {requests: {example.com/gpu: 
 	var decided struct {
 		PodGroups []struct{ Assignments map[string]string }
 	}
-	if err := json.Unmarshal([]byte(second.stdout), &decided); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(second.stdout), &decided))
 	node := decided.PodGroups[0].Assignments["next-0"]
 	if node == "" || strings.Contains(first.stdout, "nodeName: "+node+"\n") {
 		t.Errorf("the next pod of four GPUs went to %q, where another uses some", node)
@@ -130,9 +124,8 @@ spec: {containers: [{name: c, image: c, resources: {requests: {example.com/gpu: 
 func TestAnswersDoNotDependOnTheOrderOfTheInput(t *testing.T) {
 	forth := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/order.yaml")
 	back := run(t, "", "-f", "testdata/order.yaml", "-f", "testdata/cluster.yaml")
-	if diff := cmp.Diff(effort.ReplaceAllString(forth.stdout, ""), effort.ReplaceAllString(back.stdout, "")); diff != "" {
-		t.Errorf("(-one way +the other):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(effort.ReplaceAllString(forth.stdout, ""), effort.ReplaceAllString(back.stdout, "")),
+		"(-one way +the other)")
 }
 
 func TestRejectedInput(t *testing.T) {
@@ -216,9 +209,7 @@ spec: {containers: [{name: c, resources: {limits: {example.com/gpu: "4"}}}]}
 
 default/one: Placed, 1 pod given a node
 `
-	if diff := cmp.Diff(want, done.stdout); diff != "" {
-		t.Errorf("error %v, %s (-want +got):\n%s", done.err, done.stderr, diff)
-	}
+	assert.Empty(t, cmp.Diff(want, done.stdout), "error %v, %s (-want +got)", done.err, done.stderr)
 }
 
 func TestADomainOfOneNodeOfItsNameIsDrawnOnce(t *testing.T) {

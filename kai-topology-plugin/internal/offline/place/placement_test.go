@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
@@ -53,9 +55,7 @@ func TestGangsThatFitSeveralDomainsArePackedOrSpread(t *testing.T) {
 				t.Fatal(done.err, done.stderr)
 			}
 			var result place.Result
-			if err := json.Unmarshal([]byte(done.stdout), &result); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(done.stdout), &result))
 			if got := result.PodGroups[0].SubGroups[0].Domains["rack"]; len(got) != 1 || got[0] != c.want {
 				t.Errorf("rack %v, want %s", got, c.want)
 			}

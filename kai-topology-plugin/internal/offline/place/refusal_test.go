@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 )
 
 // parentWithMinMemberOf returns a PodGroup with the field of a leaf on a parent, and a Topology that does not exist.
@@ -94,9 +95,7 @@ spec:
 			var decided struct {
 				PodGroups []struct{ Verdict, Message string }
 			}
-			if err := json.Unmarshal([]byte(done.stdout), &decided); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal([]byte(done.stdout), &decided))
 			if diff := cmp.Diff(test.want, decided.PodGroups[0].Message); diff != "" ||
 				decided.PodGroups[0].Verdict != "Invalid" {
 				t.Errorf("verdict %s (-want +got):\n%s", decided.PodGroups[0].Verdict, diff)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
@@ -227,9 +228,7 @@ func TestPodsGoWhereTheirNUMAZonesHaveRoom(t *testing.T) {
 			if c.want == nil {
 				c.want = map[string]string{}
 			}
-			if diff := cmp.Diff(c.want, got.Assignments); diff != "" {
-				t.Errorf("%s\n%s", got.Message, diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got.Assignments), "%s", got.Message)
 			if zones := got.SubGroups[0].Domains["example.com/any"]; c.zones != nil && !cmp.Equal(c.zones, zones) {
 				t.Errorf("zones %v, want %v", zones, c.zones)
 			}

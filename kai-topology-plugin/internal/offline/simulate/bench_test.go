@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/offline/simulate"
 )
 
@@ -38,9 +40,7 @@ func benchmarkStream(b *testing.B, sizes []int, gangs int) {
 		lines.WriteString(job(at, fmt.Sprint("g", i), random.exponential(1), size, level, 0))
 	}
 	stream, err := simulate.Read("jobs", strings.NewReader(lines.String()), on)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	for b.Loop() {
 		if _, err := simulate.Run(b.Context(), on, stream, simulate.Options{}); err != nil {
 			b.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -18,9 +20,7 @@ func TestTheSimulatorAsksAsManifestsDo(t *testing.T) {
 	for seed := range uint64(60) {
 		cluster := related.Cluster(seed)
 		s, err := newSimulator(t.Context(), cluster, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s.now = 10
 		for _, podGroup := range cluster.PodGroups {
 			r := &run{podGroup: podGroup}
@@ -35,9 +35,7 @@ func TestTheSimulatorAsksAsManifestsDo(t *testing.T) {
 			s.index.Add(podGroup)
 		}
 		table, err := turns.Set(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, turn := range turns.In(cluster) {
 			r := s.by[turn.Rank.Gang]
 			assembled := s.assemble(r)
@@ -50,16 +48,11 @@ func TestTheSimulatorAsksAsManifestsDo(t *testing.T) {
 				continue
 			}
 			offline, err := table.Request(turn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			simulated, err := s.request(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(related.Asked(&offline), related.Asked(&simulated)); diff != "" {
-				t.Errorf("seed %d, gang %s (-manifests +simulator):\n%s", seed, turn.Rank.Gang, diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(related.Asked(&offline), related.Asked(&simulated)),
+				"seed %d, gang %s (-manifests +simulator)", seed, turn.Rank.Gang)
 			if simulated.Mends {
 				mended++
 			}

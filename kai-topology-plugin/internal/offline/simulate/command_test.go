@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/shared/render"
@@ -33,9 +35,7 @@ func simulateWith(t *testing.T, jobs string, args ...string) (stdout, stderr str
 	t.Helper()
 	folder := t.TempDir()
 	for name, text := range map[string]string{"cluster.yaml": nodesOfTwo, "jobs.jsonl": jobs} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	var out, errs bytes.Buffer
 	command := Command()
@@ -72,9 +72,7 @@ pods             18        8 %
 		if err != nil || stderr != "" {
 			t.Errorf("-o %s: %v: %s", output, err, stderr)
 		}
-		if diff := cmp.Diff(want, stdout); diff != "" {
-			t.Errorf("-o %s (-want +got):\n%s", output, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, stdout), "-o %s (-want +got)", output)
 	}
 	stdout, stderr, err := simulateWith(t, threeJobs, "-o", "json")
 	var result Result
@@ -137,9 +135,7 @@ func TestTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	stream, err := Read("jobs", strings.NewReader(`{"at": 7, "name": "a", "pods": 1, "requests": {"cpu": "1"}}`), inventory.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := Run(ctx, inventory.New(), stream, Options{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "at second 7") {
 		t.Errorf("an interrupt: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -49,17 +51,13 @@ func job(at float64, name string, duration float64, pods int, required string, p
 func run(t testing.TB, on *inventory.Inventory, lines string, until float64) *simulate.Result {
 	t.Helper()
 	stream, err := simulate.Read("jobs", strings.NewReader(lines), on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	options := simulate.Options{}
 	if until > 0 {
 		options.Until = &until
 	}
 	result, err := simulate.Run(t.Context(), on, stream, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return result
 }
 
@@ -162,9 +160,7 @@ func TestGangsRunInVirtualTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := run(t, cluster(t, test.racks, test.nodes), test.lines, test.until)
-			if diff := cmp.Diff(test.want, told(result)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, told(result)), "(-want +got)")
 		})
 	}
 }
@@ -208,16 +204,13 @@ func TestNothingIsReservedThatDoesNotHelp(t *testing.T) {
 func TestPodsOfTheClusterStay(t *testing.T) {
 	standing := "---\n" + `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: r0-n0, containers: [{name: c, image: c, resources: {limits: {example.com/gpu: "8"}}}]}}` + "\n"
 	result := run(t, cluster(t, 1, 2, standing), job(0, "a", 10, 2, "", 9)+job(1, "b", 10, 1, "", 9)+down(2, "r0-n0", true)+down(5, "r0-n0", false)+job(6, "c", 1, 1, "", 9), 20)
-	if diff := cmp.Diff([]string{"a Infeasible", "b Ended from 1 to 11", "c Ended from 11 to 12"}, told(result)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a Infeasible", "b Ended from 1 to 11", "c Ended from 11 to 12"}, told(result)),
+		"(-want +got)")
 	var used []float64
 	for _, sample := range result.Series {
 		used = append(used, sample.Used["example.com/gpu"])
 	}
-	if diff := cmp.Diff([]float64{8, 16, 8, 16, 16, 16, 8, 8}, used); diff != "" {
-		t.Errorf("in use (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]float64{8, 16, 8, 16, 16, 16, 8, 8}, used), "in use (-want +got)")
 }
 
 // A node without labels is in no domain, and neither are the pods on it.
@@ -233,9 +226,7 @@ func TestDomainsAreCountedWhereThereAreAny(t *testing.T) {
 			if diff := cmp.Diff(want, gang.Domains); diff != "" || gang.Nodes["bare"] != 2 {
 				t.Errorf("on %v, domains (-want +got):\n%s", gang.Nodes, diff)
 			}
-			if diff := cmp.Diff(want, gang.LeastDomains); diff != "" {
-				t.Errorf("fewest (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, gang.LeastDomains), "fewest (-want +got)")
 		})
 	}
 	gang := run(t, cluster(t, 0, 0, bare), whole(1, "b", 5, 3, 3, ""), 2).Gangs[0]
@@ -254,12 +245,8 @@ func TestWhatIsPrinted(t *testing.T) {
 		`{"at":2,"used":{"example.com/gpu":16,"pods":2},"waiting":0,"running":1},{"at":3,"used":{"example.com/gpu":16,"pods":2},"waiting":1,"running":1},` +
 		`{"at":5,"used":{"example.com/gpu":16,"pods":2},"waiting":0,"running":1},{"at":6.5,"used":{"example.com/gpu":16,"pods":2},"waiting":0,"running":1}]}` + "\n"
 	var printed bytes.Buffer
-	if err := run(t, cluster(t, 1, 2), lines, 6.5).JSON(&printed); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, printed.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	require.NoError(t, run(t, cluster(t, 1, 2), lines, 6.5).JSON(&printed))
+	assert.Empty(t, cmp.Diff(want, printed.String()), "(-want +got)")
 }
 
 // drawn is a stream on three racks of two nodes.
@@ -367,9 +354,7 @@ func TestOneWrongLineAmongMany(t *testing.T) {
 		lines.WriteString(job(float64(i), fmt.Sprint("g", i), 1, 1, "", 0))
 	}
 	_, err := simulate.Read("jobs", strings.NewReader(lines.String()), cluster(t, 1, 1))
-	if err == nil || err.Error() != "jobs:12345: line: unexpected end of JSON input" {
-		t.Errorf("%.300v", err)
-	}
+	require.EqualError(t, err, "jobs:12345: line: unexpected end of JSON input")
 	_, err = simulate.Read("jobs", strings.NewReader(strings.Repeat("{}\n", 250)), cluster(t, 1, 1))
 	if lines := strings.Split(err.Error(), "\n"); len(lines) != 100 || !strings.HasPrefix(lines[99], "jobs:100: at: ") {
 		t.Errorf("%d lines, of which the last is %q", len(lines), lines[len(lines)-1])

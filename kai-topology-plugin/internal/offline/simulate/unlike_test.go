@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +57,7 @@ func unlike(t *rapid.T, at float64, name string) string {
 	line, err := json.Marshal(map[string]any{
 		"at": at, "name": name, "duration": rapid.IntRange(1, 20).Draw(t, "duration"), "podGroup": podGroup, "pods": pods,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(line) + "\n"
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -71,9 +72,7 @@ func BenchmarkScrape(b *testing.B) {
 					cluster.Nodes[i] = machine(i, round)
 				}
 				b.StartTimer()
-				if err := copied.On(b.Context(), cluster, count); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, copied.On(b.Context(), cluster, count))
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
@@ -49,17 +51,14 @@ func TestReport(t *testing.T) {
 			{Path: "z1/r2", Resources: resources(0, 4, 0, 0)},
 		}},
 	}
-	if diff := cmp.Diff(want, capacity.Report(topologies, nodes, capacity.Bounds{PerLevel: 2, InAll: 3})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, capacity.Report(topologies, nodes, capacity.Bounds{PerLevel: 2, InAll: 3})),
+		"(-want +got)")
 	want[1].Domains = nil
 	for name, bounds := range map[string]capacity.Bounds{
 		"a level of too many domains is not listed":      {PerLevel: 1, InAll: 3},
 		"nor one for which there is no room in the list": {PerLevel: 2, InAll: 2},
 	} {
-		if diff := cmp.Diff(want, capacity.Report(topologies, nodes, bounds)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, capacity.Report(topologies, nodes, bounds)), "%s (-want +got)", name)
 	}
 }
 
@@ -117,9 +116,7 @@ func TestLevelsAddUp(t *testing.T) {
 				got[domain.Path] = domain.Resources[0].Free
 				most = max(most, domain.Resources[0].Free)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("free at level %s (-want +got):\n%s", report[i].Key, diff)
-			}
+			require.Empty(t, cmp.Diff(want, got), "free at level %s (-want +got)", report[i].Key)
 			if report[i].Count != len(want) || report[i].Largest[0].Free != most {
 				t.Fatalf("level %s: %d domains, at most %v free", report[i].Key, report[i].Count, report[i].Largest[0].Free)
 			}

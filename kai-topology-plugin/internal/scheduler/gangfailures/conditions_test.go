@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,9 +55,7 @@ func newAPI(t *testing.T, pods ...*corev1.Pod) *api {
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, pod := range pods {
 		a.change(pod.Name, func(stored *corev1.Pod) { *stored = *pod.DeepCopy() })
 	}
@@ -97,9 +97,7 @@ func (a *api) catchUp(t *testing.T) {
 	for _, pod := range a.pods {
 		all = append(all, pod.DeepCopy())
 	}
-	if err := a.cache.Replace(all, ""); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, a.cache.Replace(all, ""))
 }
 
 func (a *api) stored(name string) *corev1.Pod {
@@ -325,9 +323,7 @@ func TestANominationIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 	a := newAPI(t, pod)
 	handler := gangfailures.Handler(kubeHandler(t), a.conditions, func(*corev1.Pod) bool { return true })
 	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	handler(t.Context(), &profile{recorder: newRecorder()}, &framework.QueuedPodInfo{PodInfo: info},
 		misfit(4, "no rack has room"),
 		&fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "node"}, time.Now())

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,9 +68,7 @@ func fail(t *testing.T, pod *corev1.Pod, statuses ...*fwk.Status) (told []string
 	after = pod
 	for _, status := range statuses {
 		info, err := framework.NewPodInfo(after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		handler(t.Context(), seen, &framework.QueuedPodInfo{PodInfo: info}, status, nominating, time.Now())
 		api.settle(t)
 		after = api.stored(pod.Name)
@@ -93,9 +93,7 @@ func newPod(group string) *corev1.Pod {
 func TestAPodOfAGangIsToldOnceAndInItsWords(t *testing.T) {
 	told, patches, after := fail(t, newPod("gang"),
 		misfit(4, "no rack has room"), misfit(5, "no rack has room"), misfit(5, "no rack has room for 3"))
-	if diff := cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told), "events (-want +got)")
 	if patches != 2 {
 		t.Errorf("the condition was written %d times for 2 sentences", patches)
 	}
@@ -108,9 +106,7 @@ func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
 	pod := newPod("gang")
 	pod.Annotations["unmarked"] = "true"
 	told, _, after := fail(t, pod, misfit(4, "no rack has room"), misfit(5, "no rack has room"))
-	if diff := cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told), "events (-want +got)")
 	condition := after.Status.Conditions[0]
 	if condition.Reason != scheduling.PodReasonWaitingForGang || condition.Message != "no rack has room" {
 		t.Errorf("the condition says %s: %q", condition.Reason, condition.Message)
@@ -153,9 +149,7 @@ func TestAPodIsOfAGangIfTheCacheSaysSo(t *testing.T) {
 			}
 			api, seen := newAPI(t, now), &profile{recorder: newRecorder()}
 			info, err := framework.NewPodInfo(newPod(test.queued))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			gangfailures.Handler(kubeHandler(t), api.conditions, func(*corev1.Pod) bool { return true })(t.Context(), seen,
 				&framework.QueuedPodInfo{PodInfo: info}, misfit(4, "no rack has room"),
 				&fwk.NominatingInfo{NominatingMode: fwk.ModeNoop}, time.Now())
@@ -173,9 +167,7 @@ func TestAPodWithoutAGangIsLeftToKubeScheduler(t *testing.T) {
 		"Warning FailedScheduling 0/4 nodes are available: first.",
 		"Warning FailedScheduling 0/4 nodes are available: second.",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, told), "events (-want +got)")
 	if patches > 0 {
 		t.Errorf("%d patches that kube-scheduler did not make", patches)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,9 +45,7 @@ func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
 	core := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1()
 	pods := core.Pods().Informer()
 	for range 2 { // Each profile indexes the one informer.
-		if err := ganglister.Index(pods); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ganglister.Index(pods))
 	}
 	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -71,15 +71,11 @@ func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
 		}},
 	} {
 		for _, object := range objects {
-			if err := store.Add(object); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, store.Add(object))
 		}
 	}
 	finished, err := ganglister.NewFinished(nil, ganglister.MembershipOf) // Nothing is read from a cluster until it runs.
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(), Finished: finished,
 		PodGroups: schedulinglisters.NewPodGroupLister(podGroups), Topologies: kailisters.NewTopologyLister(topologies),
@@ -112,19 +108,13 @@ func TestWhatPodsLeaveOfANode(t *testing.T) {
 func TestAssumedPodsAreWhereTheyAreAboutToBe(t *testing.T) {
 	read := lister(t, member("pending", "n"), member("standing", "elsewhere"))
 	pods, err := read.PodsOf(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"standing": "n", "pending": "n"}, nodesOf(pods)); diff != "" {
-		t.Errorf("pods with those that are assumed (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(map[string]string{"standing": "n", "pending": "n"}, nodesOf(pods)),
+		"pods with those that are assumed (-want +got)")
 	shown, err := read.Shown(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"standing": "n", "pending": ""}, nodesOf(shown)); diff != "" {
-		t.Errorf("pods as the API server shows them (-want +got):\n%s", diff)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, cmp.Diff(map[string]string{"standing": "n", "pending": ""}, nodesOf(shown)),
+		"pods as the API server shows them (-want +got)")
 	whole, err := read.Gang(key)
 	if err != nil || len(whole.Standing) != 2 || len(whole.Pending) != 0 {
 		t.Errorf("the gang is %+v, %v", whole, err)
@@ -136,9 +126,7 @@ func TestPodsThatAreToNameAGangAreFoundWhileTheyWait(t *testing.T) {
 	for name, node := range map[string]string{"expected": "", "placed": "n"} {
 		pod := member(name, node)
 		pod.Annotations, pod.Labels = nil, map[string]string{grove.LabelPodGang: "g"}
-		if err := read.Members.Add(pod); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, read.Members.Add(pod))
 	}
 	nameless := gang.Key{Namespace: "ns"}
 	pods, err := read.Shown(nameless)
@@ -166,13 +154,9 @@ func TestAGangWithoutAPodGroupIsNone(t *testing.T) {
 func TestAVersionChangesWithTheTopology(t *testing.T) {
 	read := lister(t)
 	before, err := read.Version(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	topology, err := read.Topologies.Get("t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	topology.Generation++
 	after, err := read.Version(key)
 	if err != nil || before.ChangedTo(after) != "a Topology was changed" {
@@ -201,9 +185,7 @@ func TestStandingPodsAreFoundByTheirGangs(t *testing.T) {
 	if keys := slices.Collect(maps.Keys(all)); len(keys) != 1 || keys[0] != key {
 		t.Fatalf("gangs %v", keys)
 	}
-	if diff := cmp.Diff(map[string]string{"standing": "n"}, nodesOf(all[key])); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string]string{"standing": "n"}, nodesOf(all[key])), "pods (-want +got)")
 	if none := read.Standing(func(*corev1.Pod) bool { return false }); len(none) > 0 {
 		t.Errorf("pods that were not chosen: %v", none)
 	}
@@ -224,14 +206,10 @@ func TestPodsThatHaveDoneTheirWorkAreOfTheirGangStill(t *testing.T) {
 	done, failed := member("done", "n"), member("failed", "n")
 	done.Status.Phase, failed.Status.Phase = corev1.PodSucceeded, corev1.PodFailed
 	for _, pod := range []*corev1.Pod{done, failed} {
-		if err := read.Finished.GetIndexer().Add(pod); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, read.Finished.GetIndexer().Add(pod))
 	}
 	pods, err := read.WithFinished(key, []*corev1.Pod{member("done", "n"), member("running", "n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	read.Ended = func(of gang.Key) map[string]int { return map[string]int{of.Name: 2} }
 	if more, err := read.WithFinished(key, nil); err != nil || len(more) != 3 || !gang.Done(more[2]) ||
 		gang.LeafOf(more[2]) != "g" {
@@ -245,9 +223,7 @@ func TestPodsThatHaveDoneTheirWorkAreOfTheirGangStill(t *testing.T) {
 func TestATopologyThatWasDeletedIsAnError(t *testing.T) {
 	read := lister(t)
 	assembled, err := read.Gang(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if found, err := read.TopologiesOf(assembled); err != nil || found["t"] == nil {
 		t.Errorf("found %v, %v", found, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
@@ -19,9 +20,7 @@ import (
 func value(t *testing.T, name string, labels model.LabelSet) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() != "packtree_scheduler_"+name {
 			continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,14 +73,10 @@ func start(t *testing.T, served ...schema.GroupVersionResource) *cluster {
 	}
 	factory := informers.NewSharedInformerFactory(c.kube, 0)
 	c.pods = factory.Core().V1().Pods().Informer()
-	if err := ganglister.Index(c.pods); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ganglister.Index(c.pods))
 	leading := make(chan struct{})
 	close(leading)
-	if err := c.watch.Start(t.Context(), c.dynamic, c.kube, c.pods, leading); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.watch.Start(t.Context(), c.dynamic, c.kube, c.pods, leading))
 	c.podGroups = c.watch.With(schedulinglisters.NewPodGroupLister(c.ours))
 	factory.Start(t.Context().Done())
 	return c
@@ -90,9 +87,7 @@ func (c *cluster) create(resource schema.GroupVersionResource, kind, rest string
 	c.t.Helper()
 	object := &unstructured.Unstructured{}
 	text := fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", resource.GroupVersion(), kind, rest)
-	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, yaml.Unmarshal([]byte(text), &object.Object))
 	object.SetNamespace("ns")
 	if _, err := c.dynamic.Resource(resource).Namespace("ns").Create(c.t.Context(), object,
 		metav1.CreateOptions{}); err != nil {
@@ -127,9 +122,7 @@ func becomes[T any](t *testing.T, want T, got func() T) {
 func (c *cluster) members(gang string) func() map[string]string {
 	return func() map[string]string {
 		pods, err := ganglister.ShownIn(c.pods.GetIndexer(), types.NamespacedName{Namespace: "ns", Name: gang})
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		require.NoError(c.t, err)
 		found := map[string]string{}
 		for _, pod := range pods {
 			found[pod.Name] = pod.Labels[kai.LabelSubGroupName]
@@ -185,16 +178,12 @@ func TestAGangIsToldAndListedAsItIs(t *testing.T) {
 	next(serve + " in  → " + serve + " decode in ")
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "net"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
-	if err := c.topologies.Add(topology); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.topologies.Add(topology))
 	c.watch.TopologiesChanged()
 	next(serve + " decode in  → " + serve + " decode in net")
 
 	ours := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "serve"}}
-	if err := c.ours.Add(ours); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.ours.Add(ours))
 	all, err := c.podGroups.List(labels.Everything())
 	in, errIn := c.podGroups.PodGroups("ns").List(labels.Everything())
 	if err != nil || errIn != nil || len(all) != 2 || len(in) != 2 {
@@ -205,10 +194,8 @@ func TestAGangIsToldAndListedAsItIs(t *testing.T) {
 			t.Errorf("%s is %v, %v", name, got, err)
 		}
 	}
-	if err := c.dynamic.Resource(composites).Namespace("ns").Delete(t.Context(), "serve",
-		metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.dynamic.Resource(composites).Namespace("ns").Delete(t.Context(), "serve",
+		metav1.DeleteOptions{}))
 	next(serve + " decode in net → none")
 }
 

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,9 +31,7 @@ func TestAdviceIsForOneRefusalAndIsForgottenWithItsGang(t *testing.T) {
 		t.Error("it is known before it was looked for")
 	}
 	for _, asked := range []gang.Key{key, {Namespace: "default", Name: "gone"}} {
-		if err := advice.advise(t.Context(), asked); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, advice.advise(t.Context(), asked))
 	}
 	if known := advice.About(key, refusal); known.Nodes == nil || known.Nodes.Count != 2 {
 		t.Errorf("advice is %+v", known)

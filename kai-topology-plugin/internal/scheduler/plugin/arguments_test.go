@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/shared/packing"
@@ -65,9 +66,7 @@ func TestArgumentsOf(t *testing.T) {
 			}
 			got, err := argumentsOf(configured)
 			if c.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), c.wrong) {
-					t.Errorf("error %v, want %q in it", err, c.wrong)
-				}
+				assert.ErrorContains(t, err, c.wrong)
 				return
 			}
 			if err != nil || got.Placement != c.want {

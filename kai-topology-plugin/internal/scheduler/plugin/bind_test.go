@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
@@ -85,9 +86,7 @@ func TestABindingTellsThePodOfAGangWhereItIs(t *testing.T) {
 	for pod, node := range on { // n1 is in rack b, n0 in rack c.
 		want[pod] = map[string]map[string]string{"n1": hints("b", "0"), "n0": hints("c", "1")}[node]
 	}
-	if diff := cmp.Diff(want, bench.bindings(t)); diff != "" {
-		t.Errorf("annotations of the bindings (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, bench.bindings(t)), "annotations of the bindings (-want +got)")
 }
 
 func TestAPodIsBoundWithTheLabelsOfItsNodeThatItAsksFor(t *testing.T) {
@@ -102,9 +101,7 @@ func TestAPodIsBoundWithTheLabelsOfItsNodeThatItAsksFor(t *testing.T) {
 	}
 	want := map[string]map[string]string{"plain": nil, "asking": {"rack": "b", "example.com/zone": "z/1"}}
 	got := bench.said(t, func(binding *corev1.Binding) map[string]string { return binding.Labels })
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("labels of the bindings (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "labels of the bindings (-want +got)")
 	if got := bench.plugin.nodeLabels(asking, "gone"); got != nil {
 		t.Errorf("of a node that is gone: %v", got)
 	}
@@ -127,9 +124,7 @@ func TestCopiedLabels(t *testing.T) {
 		"a key that no label can have":          {"not a key=rack,=rack", nil},
 		"an entry that says nothing, and space": {" , rack ,", map[string]string{"rack": "r1"}},
 	} {
-		if diff := cmp.Diff(c.want, copied(c.asked, node)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, copied(c.asked, node)), "%s (-want +got)", name)
 	}
 }
 

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -17,16 +18,12 @@ func TestClaimsThatTieAPod(t *testing.T) {
 		"lost": "gone"} {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		claim.Spec.VolumeName = volume
-		if err := volumeClaims.Add(claim); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, volumeClaims.Add(claim))
 	}
 	somewhere := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "somewhere"}}
 	somewhere.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{}
 	for _, volume := range []*corev1.PersistentVolume{somewhere, {ObjectMeta: metav1.ObjectMeta{Name: "anywhere"}}} {
-		if err := volumes.Add(volume); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, volumes.Add(volume))
 	}
 	known := claims{corelisters.NewPersistentVolumeClaimLister(volumeClaims),
 		corelisters.NewPersistentVolumeLister(volumes)}

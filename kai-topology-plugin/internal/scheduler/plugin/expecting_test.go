@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -39,9 +40,7 @@ func expectingFour() (*scheduling.PodGroup, *kai.Topology) {
 // appears has the API server show a further pod.
 func (b *bench) appears(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if err := b.plugin.lister.Members.Add(pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.plugin.lister.Members.Add(pod))
 	b.plugin.effects.do(b.plugin.gangs.PodChanged(nil, pod, time.Now()))
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,9 +138,7 @@ func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
 		idle := newPod("", fmt.Sprint("idle-", i))
 		idle.Spec.SchedulerName = "another"
 		rig.create(t, idle)
-		if err := rig.kube.CoreV1().Pods("default").Delete(t.Context(), idle.Name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, rig.kube.CoreV1().Pods("default").Delete(t.Context(), idle.Name, metav1.DeleteOptions{}))
 	}
 	node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("2")
 	rig.update(t, node)
@@ -167,9 +166,7 @@ func (r *rig) update(t *testing.T, node *corev1.Node) {
 func decisions(t *testing.T) (sum float64) {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, family := range families {
 		if family.GetName() == "packtree_scheduler_decisions_total" {
 			for _, metric := range family.GetMetric() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -54,13 +55,9 @@ func TestAPodIsTurnedAwayOnceInACycle(t *testing.T) {
 	bench := newBench(t, newNodes(2), []*corev1.Pod{planned, plain}, podGroup("planned", 1))
 	key, state := gang.Key{Namespace: "default", Name: "planned"}, framework.NewCycleState()
 	all, err := bench.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	taken, err := bench.SnapshotSharedLister().NodeInfos().Get("n0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bench.planFor(t, key, planned, "n0")
 	if _, status := bench.plugin.PreFilter(t.Context(), state, plain, all); !status.IsSuccess() {
 		t.Fatal(status.Message())

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -22,12 +23,8 @@ func (b *bench) show(t *testing.T, podGroup *scheduling.PodGroup, topology *kai.
 	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	topologies := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if err := podGroups.Add(podGroup); err != nil {
-		t.Fatal(err)
-	}
-	if err := topologies.Add(topology); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, podGroups.Add(podGroup))
+	require.NoError(t, topologies.Add(topology))
 	b.plugin.lister.PodGroups = schedulinglisters.NewPodGroupLister(podGroups)
 	b.plugin.lister.Topologies = kailisters.NewTopologyLister(topologies)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,9 +55,7 @@ func (b *bench) judge(t *testing.T, pod *corev1.Pod) outcome {
 		return judged
 	}
 	all, err := b.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var feasible []fwk.NodeInfo
 	statuses := framework.NewDefaultNodeToStatus()
 	for _, node := range all {
@@ -179,9 +178,7 @@ func TestPodsWithoutAGangAreQueuedAsByKubeScheduler(t *testing.T) {
 	var queued []fwk.QueuedPodInfo
 	for number := range 40 {
 		info, err := framework.NewPodInfo(plainPod(random, number))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		queued = append(queued, &framework.QueuedPodInfo{
 			PodInfo: info, Timestamp: time.Unix(int64(random.IntN(1000)*1000+number), 0),
 		})

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -161,9 +162,7 @@ func TestQueueOrder(t *testing.T) {
 	queued := func(pod *corev1.Pod, priority int32) fwk.QueuedPodInfo {
 		pod.Spec.Priority = &priority
 		info, err := framework.NewPodInfo(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return &framework.QueuedPodInfo{PodInfo: info}
 	}
 	for name, test := range map[string]struct{ before, after fwk.QueuedPodInfo }{
@@ -186,9 +185,7 @@ func TestPodsOfAGoneGangStayTogetherInTheQueue(t *testing.T) {
 		pod := newPod(gang, name)
 		pod.CreationTimestamp = metav1.Unix(age, 0)
 		info, err := framework.NewPodInfo(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return &framework.QueuedPodInfo{PodInfo: info, Timestamp: pod.CreationTimestamp.Time}
 	}
 	a, b, plain := queued("a", "gone", 10), queued("b", "gone", 5), queued("plain", "", 7)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -77,9 +79,7 @@ func (b *bench) ask(t *testing.T, pod *corev1.Pod) (planned bool) {
 func (b *bench) names(t *testing.T) map[string]bool {
 	t.Helper()
 	pods, err := b.ClientSet().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, pod := range pods.Items {
 		names[pod.Name] = true
@@ -124,9 +124,7 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 			})
 
 			left, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var remaining []*corev1.Pod
 			for i := range left.Items {
 				remaining = append(remaining, &left.Items[i])
@@ -138,9 +136,7 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 				return !names["first-0"] && !names["first-1"]
 			})
 			want := map[string]bool{"second-0": true, "second-1": true, "boss-0": true, "boss-1": true}
-			if diff := cmp.Diff(want, second.names(t)); diff != "" {
-				t.Errorf("pods that are left (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, second.names(t)), "pods that are left (-want +got)")
 		})
 	}
 }
@@ -182,22 +178,17 @@ func TestNoVictimsForADeletedGang(t *testing.T) {
 	asked := bench.read(t, boss, pods[4])
 	client := bench.ClientSet().CoreV1().Pods("default")
 	for _, pod := range pods[4:] {
-		if err := client.Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, client.Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
 	}
 	podGroups := bench.objects.SchedulingV2alpha2().PodGroups("default")
-	if err := podGroups.Delete(t.Context(), boss.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, podGroups.Delete(t.Context(), boss.Name, metav1.DeleteOptions{}))
 	eventually(t, "word of it has come", func() bool {
 		_, err := bench.plugin.lister.PodGroup(boss)
 		return err != nil && bench.plugin.lister.IsGone(pods[4]) && bench.plugin.lister.IsGone(pods[5])
 	})
 	bench.activator.reset()
-	if err := bench.plugin.preempt(t.Context(), asked, wanted{[]*gang.Gang{asked.Gang}, preemption.CandidatesFor}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t,
+		bench.plugin.preempt(t.Context(), asked, wanted{[]*gang.Gang{asked.Gang}, preemption.CandidatesFor}))
 	kept := bench.plugin.gangs.Reserved(gang.Rank{Priority: math.MinInt32}, nil).Room
 	if bench.plugin.gangs.View(boss).Preempts || len(kept) > 0 {
 		t.Errorf("room is kept for it: %d nodes", len(kept))
@@ -210,13 +201,9 @@ func TestNoVictimsForADeletedGang(t *testing.T) {
 		victims = append(victims, preemption.Preempted{Pod: pod})
 	}
 	eviction := eviction{Choice: &preemption.Choice{Victims: victims}, gang: asked.Gang}
-	if err := bench.plugin.effects.evictAll(t.Context(), eviction); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bench.plugin.effects.evictAll(t.Context(), eviction))
 	want := map[string]bool{"first-0": true, "first-1": true, "second-0": true, "second-1": true}
-	if diff := cmp.Diff(want, bench.names(t)); diff != "" {
-		t.Errorf("pods that are left (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, bench.names(t)), "pods that are left (-want +got)")
 }
 
 // The nodes of a cycle do not show yet that a victim is on its way out, and nothing wakes the gang when they do.
@@ -262,15 +249,11 @@ func TestAQuestionLeavesNominationsAlone(t *testing.T) {
 	young, first := askingCPU("young", "young", "100m"), askingCPU("first", "first", "1")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{young, first}, created("young", 0), created("first", 10))
 	told, err := framework.NewPodInfo(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bench.AddNominatedPod(klog.Background(), told,
 		&fwk.NominatingInfo{NominatedNodeName: "n0", NominatingMode: fwk.ModeOverride})
 	all, err := bench.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, stale, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, nil, all)
 	if err != nil || len(stale) != 1 || len(bench.NominatedPodsForNode("n0")) != 1 {
 		t.Fatalf("stale are %d nominations, and left %d: %v", len(stale), len(bench.NominatedPodsForNode("n0")), err)
@@ -310,9 +293,7 @@ func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
 	told.Status.NominatedNodeName = "n0"
 	bench := newBench(t, newNodes(1), []*corev1.Pod{told, other}, podGroup("told", 1), podGroup("other", 1))
 	info, err := framework.NewPodInfo(told)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bench.AddNominatedPod(klog.Background(), info, nil)
 	if bench.ask(t, other) {
 		t.Error("another gang of the same priority gets the node")

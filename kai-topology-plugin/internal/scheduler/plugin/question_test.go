@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -22,18 +24,12 @@ func TestTheSchedulerAsksAsManifestsDo(t *testing.T) {
 		}
 		bench := newBench(t, cluster.Nodes, cluster.Pods, objects...)
 		table, err := turns.Set(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		infos, err := bench.SnapshotSharedLister().NodeInfos().List()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, turn := range turns.In(cluster) {
 			asked, held, err := bench.plugin.read(turn.Rank.Gang, nil, infos)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if table.Held(turn) != (held != nil) {
 				t.Errorf("seed %d, gang %s: the scheduler holds it for %v", seed, turn.Rank.Gang, held)
 			}
@@ -44,16 +40,11 @@ func TestTheSchedulerAsksAsManifestsDo(t *testing.T) {
 				continue
 			}
 			offline, err := table.Request(turn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			live, _, err := bench.plugin.reader.ask(asked.Gang, asked.lacks, infos)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(related.Asked(&offline), related.Asked(&live)); diff != "" {
-				t.Errorf("seed %d, gang %s (-manifests +scheduler):\n%s", seed, turn.Rank.Gang, diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(related.Asked(&offline), related.Asked(&live)),
+				"seed %d, gang %s (-manifests +scheduler)", seed, turn.Rank.Gang)
 			led, others = led+len(live.Followers), others+len(live.Gang.Shared.Others)
 			if live.Mends {
 				mended++

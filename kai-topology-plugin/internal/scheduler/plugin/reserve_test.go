@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,9 +29,7 @@ func asMade(pod *corev1.Pod) *corev1.Pod {
 func (b *bench) change(t *testing.T, pod *corev1.Pod, known func() bool) {
 	t.Helper()
 	_, err := b.ClientSet().CoreV1().Pods(pod.Namespace).Update(t.Context(), pod, metav1.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	eventually(t, "the change of pod "+pod.Name+" is known", known)
 }
 
@@ -80,9 +79,7 @@ func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
 	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
 	shown := asMade(y)
 	shown.Annotations = y.Annotations
-	if err := bench.plugin.lister.Members.Update(shown); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, bench.plugin.lister.Members.Update(shown))
 	if node, status := bench.schedule(t, x); status.IsSuccess() {
 		t.Fatalf("a gang without a pod of a subgroup is planned: to %q", node)
 	}
@@ -97,9 +94,7 @@ func TestAPodThatIsGoneIsNotHeld(t *testing.T) {
 	x, y := inLeaf("x", "x"), inLeaf("y", "y")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
 	pods := bench.ClientSet().CoreV1().Pods(y.Namespace)
-	if err := pods.Delete(t.Context(), y.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pods.Delete(t.Context(), y.Name, metav1.DeleteOptions{}))
 	eventually(t, "the deletion is known", func() bool {
 		return !bench.plugin.PreEnqueue(t.Context(), x).IsSuccess()
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,9 +44,7 @@ func fullBench(t *testing.T, priority int32) (b *bench, leaves, next, waits, pla
 func (b *bench) seats(t *testing.T) []scheduling.SeatsStatus {
 	t.Helper()
 	podGroup, err := b.plugin.lister.PodGroup(theGang)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b.plugin.gangs.Status(podGroup).Seats
 }
 
@@ -53,12 +52,8 @@ func (b *bench) seats(t *testing.T) []scheduling.SeatsStatus {
 func (b *bench) goes(t *testing.T, pod *corev1.Pod, heard bool) {
 	t.Helper()
 	shown, err := b.SnapshotSharedLister().NodeInfos().Get(pod.Spec.NodeName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shown.RemovePod(klog.Background(), pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, shown.RemovePod(klog.Background(), pod))
 	if heard {
 		b.hears(t, pod)
 	}
@@ -67,9 +62,7 @@ func (b *bench) goes(t *testing.T, pod *corev1.Pod, heard bool) {
 // hears has word come that a pod is gone.
 func (b *bench) hears(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if err := b.plugin.lister.Members.Delete(pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.plugin.lister.Members.Delete(pod))
 	b.plugin.podHandler().OnDelete(pod)
 }
 
@@ -102,9 +95,7 @@ func (b *bench) finishes(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	finished := pod.DeepCopy()
 	finished.Status.Phase = corev1.PodSucceeded
-	if err := b.plugin.lister.Finished.GetStore().Add(finished); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.plugin.lister.Finished.GetStore().Add(finished))
 	b.plugin.finishedHandler().OnAdd(finished, false)
 }
 
@@ -211,9 +202,7 @@ func TestAHigherPriorityTakesASeatAndItsGangGetsAnEvent(t *testing.T) {
 func TestASeatIsNotCountedTwiceWhileItsPodIsOnItsWayOut(t *testing.T) {
 	bench, leaves, _, waits, plain := fullBench(t, 1)
 	shown, err := bench.SnapshotSharedLister().NodeInfos().Get("n0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	larger := shown.Node().DeepCopy()
 	larger.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("2")
 	shown.SetNode(larger)

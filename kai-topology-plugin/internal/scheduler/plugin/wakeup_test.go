@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -186,9 +187,7 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 	made.kube.PrependReactor("create", "pods", made.bind)
 	for _, node := range newNodes(nodeCount) {
 		node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
-		if err := made.kube.Tracker().Add(node); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, made.kube.Tracker().Add(node))
 	}
 	factory := scheduler.NewInformerFactory(made.kube, 0)
 	options = append(options,
@@ -200,9 +199,7 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 		}))
 	running, err := scheduler.New(ctx, made.kube, factory, nil,
 		profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: made.kube.EventsV1()})), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	running.SchedulingQueue = shared.queue(running.SchedulingQueue)
 	start(ctx, t, factory, running)
 	return made
@@ -212,9 +209,7 @@ func start(ctx context.Context, t *testing.T, factory informers.SharedInformerFa
 	t.Helper()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	if err := running.WaitForHandlersSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, running.WaitForHandlersSync(ctx))
 	var done sync.WaitGroup
 	done.Go(func() { running.Run(ctx) })
 	t.Cleanup(done.Wait)
@@ -223,9 +218,7 @@ func start(ctx context.Context, t *testing.T, factory informers.SharedInformerFa
 func profileWithPlugin(t *testing.T) config.KubeSchedulerProfile {
 	t.Helper()
 	configuration, err := latest.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	chosen := configuration.Profiles[0]
 	chosen.SchedulerName = kai.SchedulerName
 	chosen.Plugins.MultiPoint.Enabled = append(chosen.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,9 +69,7 @@ func TestCondition(t *testing.T) {
 				Type: "Scheduled", Status: test.status, Reason: test.reason, Message: test.message,
 				ObservedGeneration: 3, LastTransitionTime: now,
 			}
-			if diff := cmp.Diff(want, podgroupstatus.Of(seen, now).Condition); diff != "" {
-				t.Errorf("condition (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, podgroupstatus.Of(seen, now).Condition), "condition (-want +got)")
 		})
 	}
 }
@@ -214,15 +213,9 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 		t.Fatal("a status that was never written is as it should be")
 	}
 	want := []scheduling.SubGroupStatus{{Scheduled: 1, MinMember: 1, Domains: map[string]scheduling.Domains{"zone": {"z1"}}}}
-	if diff := cmp.Diff(want, first.SubGroups); diff != "" {
-		t.Errorf("subGroups (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(seen.Seats, first.Status().Seats); diff != "" {
-		t.Errorf("seats (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(seen.Reservations, first.Status().Reservations); diff != "" {
-		t.Errorf("reservations (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, first.SubGroups), "subGroups (-want +got)")
+	assert.Empty(t, cmp.Diff(seen.Seats, first.Status().Seats), "seats (-want +got)")
+	assert.Empty(t, cmp.Diff(seen.Reservations, first.Status().Reservations), "reservations (-want +got)")
 	status.Conditions = append(status.Conditions, metav1.Condition{Type: "Valid"}, first.Condition)
 	status.SubGroups = first.SubGroups
 	if !first.Differs(status) {
@@ -276,9 +269,7 @@ func TestPlacement(t *testing.T) {
 			seen.Groups = []solve.Group{{Placed: c.standing, Needed: 2, Used: c.used}}
 			seen.Gang.PodGroup.Status.Placement, seen.Placement = c.present, c.placement
 			desired := podgroupstatus.Of(seen, now)
-			if diff := cmp.Diff(c.want, desired.Status().Placement); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, desired.Status().Placement), "(-want +got)")
 			status := desired.Status()
 			if desired.Differs(&status) {
 				t.Error("what was written differs")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -150,9 +151,7 @@ func TestWhere(t *testing.T) {
 		"more than status says": {[]scheduling.SubGroupStatus{{Domains: racks, MoreDomains: map[string]int32{"rack": 10}}}, ": zone z1, rack z1/r1, z1/r2, z1/r3, z1/r4 and 11 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, where(test.groups)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, where(test.groups)), "(-want +got)")
 		})
 	}
 	var many []scheduling.SubGroupStatus
@@ -181,9 +180,7 @@ func TestStepsOfARepairAreTold(t *testing.T) {
 		{step("False", "NoPlace", "no"), []gangevents.News{{Type: corev1.EventTypeWarning, Reason: "NoPlace", Note: "no"}}},
 		{nil, nil},
 	} {
-		if diff := cmp.Diff(c.want, repairNews(podGroup, c.planned)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", c.planned, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, repairNews(podGroup, c.planned)), "%v (-want +got)", c.planned)
 		podGroup.Status.Conditions = nil
 		if c.planned != nil {
 			podGroup.Status.Conditions = []metav1.Condition{*c.planned}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,9 +35,7 @@ func TestOfManyDomainsTheFirstAreListedAndTheRestCounted(t *testing.T) {
 		Domains:     map[string]scheduling.Domains{"zone": {"z"}, "rack": numbered(300)[:32]},
 		MoreDomains: map[string]int32{"rack": 268},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "(-want +got)")
 }
 
 func TestAPodGroupOfManyGroupsListsFewerDomainsOfEach(t *testing.T) {
@@ -99,9 +98,7 @@ func TestResources(t *testing.T) {
 		Allocated: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")},
 		Requested: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "(-want +got)")
 }
 
 func TestNodePoolCondition(t *testing.T) {
@@ -122,9 +119,7 @@ func TestNodePoolCondition(t *testing.T) {
 	}
 	check := func(name string, got, want *scheduling.SchedulingCondition) {
 		t.Helper()
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, got), "%s (-want +got)", name)
 	}
 	check("before the first attempt nothing is known", step(1), nil)
 	seen.Last = &solve.Answer{Verdict: "Infeasible", Message: "no rack"}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
@@ -53,9 +54,7 @@ func TestRepairPlanned(t *testing.T) {
 			}
 			seen.Repair, seen.Unplanned = test.planned, test.unplanned
 			desired := podgroupstatus.Of(seen, now)
-			if diff := cmp.Diff(test.want, desired.RepairPlanned); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, desired.RepairPlanned), "(-want +got)")
 			written := desired.Status()
 			if desired.Differs(&written) {
 				t.Error("what was written would be written again")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,9 +30,7 @@ func BenchmarkScrape(b *testing.B) {
 		standing(placed...))
 	for b.Loop() {
 		domains, err := relationstatus.NewDomains(map[string][]string{"site": {"rack"}}, site)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		for range 1_000 {
 			if judged, err := domains.Of(related); err != nil || judged[0].Lacks > 0 {
 				b.Fatal(judged, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -70,9 +71,7 @@ func assemble(t testing.TB, relations string, pods []*corev1.Pod) *gang.Gang {
 func domains(t *testing.T) *relationstatus.Domains {
 	t.Helper()
 	read, err := relationstatus.NewDomains(map[string][]string{"site": {"rack"}}, nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return read
 }
 
@@ -111,9 +110,7 @@ func TestRelationsHoldOfThePodsThatStandOrNot(t *testing.T) {
 				}
 			})
 			got, err := domains(t).Of(assembled)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if len(got) != 1 || got[0].Lacks != tc.lacks || got[0].Required != tc.required || got[0].Rule == "" {
 				t.Errorf("%+v, want one that lacks %d, required: %v", got, tc.lacks, tc.required)
 			}
@@ -123,9 +120,7 @@ func TestRelationsHoldOfThePodsThatStandOrNot(t *testing.T) {
 
 func TestATopologyThatIsGoneIsNamed(t *testing.T) {
 	read, err := relationstatus.NewDomains(nil, slices.Values([]*corev1.Node(nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	assembled := assemble(t, `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`,
 		standing("x", "a1"))
 	if got, err := read.Of(assembled); err == nil {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 )
 
@@ -15,21 +17,15 @@ func TestKubeconfigFlagWinsOverTheFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			merged, err := withKubeconfig([]byte(written), "/mine")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got map[string]any
-			if err := yaml.Unmarshal(merged, &got); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, yaml.Unmarshal(merged, &got))
 			want := map[string]any{
 				"kind":             "K",
 				"clientConnection": map[string]any{"kubeconfig": "/mine", "qps": 5.0},
 				"profiles":         []any{map[string]any{"schedulerName": "s"}},
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("configuration (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, got), "configuration (-want +got)")
 		})
 	}
 }

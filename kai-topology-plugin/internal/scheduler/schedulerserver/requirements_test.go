@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 )
 
@@ -59,9 +60,7 @@ func TestFeaturesAreThoseOfTheAPIServer(t *testing.T) {
 			for _, some := range opts.Flags.FlagSets {
 				flags.AddFlagSet(some)
 			}
-			if err := flags.Parse(append(c.flags, "--master="+api.URL)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, flags.Parse(append(c.flags, "--master="+api.URL)))
 			var said string
 			if err := suitAPIServer(t.Context(), opts, flags); err != nil {
 				said = err.Error()

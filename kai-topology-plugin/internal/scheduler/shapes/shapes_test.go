@@ -3,6 +3,7 @@ package shapes_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,9 +22,7 @@ func TestANamedShapeIsForNodesWithItsLabelsWhateverTheirTaints(t *testing.T) {
 		Name: "n", Pods: 1, Resources: corev1.ResourceList{"cpu": resource.MustParse("1")},
 		NodeSelector: map[string]string{"gpu": "y"},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tainted := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
 	if named := asked[0]; named.Takes(node("x")) || !named.Takes(node("y")) || !named.Takes(node("y", tainted)) {
 		t.Error("it takes other nodes")
