@@ -155,7 +155,8 @@ func isMoving(podGroup *scheduling.PodGroup) bool {
 }
 
 // restoreSeats holds the seats in the status of a PodGroup: the scheduler that held them has ended. The status may be
-// forged, so it holds no more and no longer than a scheduler would have, and frees no room.
+// forged, so it holds no more and no longer than a scheduler would have, with no higher priority than that of the pods
+// that are left, and frees no room.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
@@ -167,7 +168,8 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if hold <= 0 {
 		return
 	}
-	left := MostSeats
+	pods := gang.Gang{Pending: r.members.Pending(), Standing: r.members.Standing()}
+	left, highest := MostSeats, pods.Priority()
 	for i, held := range r.podGroup.Status.Seats {
 		until := now.Add(hold)
 		if held.Until != nil && held.Until.Time.Before(until) {
@@ -176,6 +178,7 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 		if !until.After(now) || anyBelowZero(held.Requests) {
 			continue
 		}
+		held.Priority = min(held.Priority, highest)
 		for j, node := range held.Nodes {
 			if like := remembered(r.key, held, seatUID(i, j, r.podGroup)); left > 0 && s.takes(node, like) {
 				left--

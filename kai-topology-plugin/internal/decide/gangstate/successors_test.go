@@ -2,6 +2,7 @@ package gangstate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -412,6 +413,8 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 		}},
 		"not more than a status lists": {nodes: []string{"n1"}, want: slices.Repeat([]string{"n1"}, MostSeats),
 			group: forged(func(seats *scheduling.SeatsStatus) { seats.Nodes = slices.Repeat([]string{"n1"}, MostSeats) })},
+		"not above its pods": {nodes: []string{"n1"}, want: []string{"n1"},
+			group: forged(func(seats *scheduling.SeatsStatus) { seats.Priority = math.MaxInt32 })},
 		"not with less than nothing": {nodes: []string{"n1", "n2"}, group: forged(func(seats *scheduling.SeatsStatus) {
 			seats.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("-1")}
 		})},
@@ -436,6 +439,9 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 					}
 				}
 			}
+			if above := after.reserved(other, 1); len(above) > 0 {
+				t.Errorf("a gang of a higher priority than any pod has to leave alone %v", above)
+			}
 			slices.Sort(held)
 			if diff := cmp.Diff(test.want, held); diff != "" {
 				t.Errorf("nodes (-want +got):\n%s", diff)
@@ -449,6 +455,21 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 				t.Errorf("held for ever: %v", held)
 			}
 		})
+	}
+}
+
+func TestASeatThatIsRememberedHasThePriorityOfItsGang(t *testing.T) {
+	group, stands := groupOf(1), ownedPod("b", "n2")
+	group.Status.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n1"}, Priority: 7,
+		Until: ptr.To(metav1.NewTime(start.Add(SeatHold)))}}
+	stands.Spec.Priority = ptr.To[int32](7)
+	state := New(anyone, nil)
+	state.PodGroupChanged(nil, group, start)
+	state.PodChanged(nil, stands, start)
+	state.nodeSeen(nodeNamed("n1"))
+	state.Opened(start)
+	if at, above := state.reserved(other, 7), state.reserved(other, 8); len(at) != 1 || len(above) > 0 {
+		t.Errorf("kept from its priority: %v, and from those above: %v", at, above)
 	}
 }
 
