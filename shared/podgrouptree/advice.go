@@ -47,7 +47,7 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 			field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name: create it, or name another"),
 		}
 	}
-	if flaw := flawOf(known.Keys()); flaw != "" {
+	if flaw := flawOf(known); flaw != "" {
 		return field.ErrorList{
 			field.Invalid(path.Child("topology"), c.Topology, "the spec.levels of this Topology are wrong: "+flaw),
 		}
@@ -69,17 +69,16 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 
 // flawOf says why levels make no tree of domains, or "". Our own CRD does not allow such a Topology, but another one
 // may.
-func flawOf(levels []string) string {
+func flawOf(levels Hierarchy) string {
 	if len(levels) == 0 {
 		return "there are none"
 	}
-	for i, level := range levels {
-		if slices.Contains(levels[:i], level) {
+	ofNodes := levels.NodeLabels()
+	for i, level := range levels.Keys() {
+		if slices.Contains(levels.Keys()[:i], level) {
 			return fmt.Sprintf("%q stands there twice", level)
 		}
-		below := levels[i+1:]
-		// The Topology's kind checks that one level is inside of hosts.
-		if level == corev1.LabelHostname && len(below) > 1 {
+		if level == corev1.LabelHostname && i < len(ofNodes)-1 {
 			return level + " must be the narrowest, unless a numa level follows it"
 		}
 	}

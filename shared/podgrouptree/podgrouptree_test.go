@@ -298,7 +298,9 @@ func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
 			"kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
 		"two levels below the host": {[]string{"zone", "kubernetes.io/hostname", "x/numa", "y/numa"},
 			"kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
-		"the host and its NUMA zone": {[]string{"zone", "kubernetes.io/hostname", "x/socket"}, ""},
+		"a level of nodes below the host": {[]string{"zone", "kubernetes.io/hostname", "rack"},
+			"kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
+		"the host and its NUMA zone": {[]string{"zone", "kubernetes.io/hostname", "x/numa"}, ""},
 		"the host at the end":        {[]string{"zone", "kubernetes.io/hostname"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
