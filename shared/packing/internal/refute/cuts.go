@@ -3,6 +3,7 @@ package refute
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -10,8 +11,9 @@ import (
 )
 
 const (
-	// measuredKinds is up to how many kinds pods of single kinds are counted.
-	measuredKinds = 12
+	// measuredKinds is up to how many kinds pods of single kinds, and of two of them, are counted, and combinedKinds
+	// those of any of them.
+	measuredKinds, combinedKinds = 12, 6
 	// manyGroups are so many that to go through them for each domain takes long.
 	manyGroups = 256
 )
@@ -162,6 +164,30 @@ func largest(in *question, first []podOf, resource string, size int64) map[strin
 type podOf struct {
 	kind, at int
 	name     string
+}
+
+// combined count the pods of some kinds together: of any two, or of any where there are few. Kinds that are kept to the
+// same nodes may be too many there, although no resource is short.
+func combined(in *question) []certificate.Measure {
+	first := firstPods(in)
+	most := 2
+	if len(first) <= combinedKinds {
+		most = len(first) - 1
+	}
+	var measures []certificate.Measure
+	for set := uint(0); len(first) <= measuredKinds && set < 1<<len(first); set++ {
+		if kinds := bits.OnesCount(set); kinds < 2 || kinds > most {
+			continue
+		}
+		m := certificate.Measure{Pods: map[string]int64{}}
+		for i, pod := range first {
+			if set&(1<<i) != 0 {
+				m.Pods[pod.name] = 1
+			}
+		}
+		measures = append(measures, m)
+	}
+	return measures
 }
 
 // firstPods has one pod of each kind that has pods, by kind.

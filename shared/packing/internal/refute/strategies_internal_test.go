@@ -51,6 +51,26 @@ func inARack(g *certificate.Group) { g.Topology, g.Required = "net", "rack" }
 
 func twoPods(g *certificate.Group) { g.Pending, g.MinMember = some(g.Name, 2), 2 }
 
+// pinned asks about a pod of each of three kinds. Two may go to one node alone, which has memory for one of them; the
+// third may go anywhere, so that it is counted on each node.
+func pinned() *certificate.Input {
+	in := racks(3, 1)
+	in.Nodes = append(in.Nodes, certificate.Node{Name: "c"})
+	for i := range in.Nodes {
+		in.Nodes[i].Free = map[string]int64{"memory": 8}
+	}
+	elsewhere := []bool{false, true, true}
+	in.Kinds = []certificate.Kind{
+		{Requests: map[string]int64{"memory": 5}, Barred: elsewhere},
+		{Requests: map[string]int64{"memory": 4}, Barred: elsewhere},
+		{Requests: map[string]int64{"memory": 6}},
+	}
+	for i := range in.Kinds {
+		in.Groups[i+1].Pending = []certificate.Pods{{Kind: i, Names: []string{fmt.Sprint("pod-", i)}}}
+	}
+	return in
+}
+
 // Of reasons that hold alike the first is given: what is too large, relations, pods that the search has met, one group alone, and at last all of them.
 func TestTheFirstReasonIsGiven(t *testing.T) {
 	full := func() []string { return []string{"pod-0-0"} }
@@ -67,6 +87,7 @@ func TestTheFirstReasonIsGiven(t *testing.T) {
 			[]string{"cut pods pod-0-0"}},
 		"two pods that need a rack, and too little gpu": {each(each(racks(3, 5), inARack), twoPods), Hints{}, []string{
 			"without [group-2] each [1] then [2]", "branch group-2 in net/rack each [3] none [2]", "deficit", "cut gpu"}},
+		"too many pods for the nodes of their kinds": {pinned(), Hints{}, []string{"cut pods pod-0 pod-1"}},
 		"too little gpu":            {racks(3, 8), Hints{}, []string{"cut gpu"}},
 		"gpu that cannot be shared": {racks(3, 5), Hints{}, []string{"cut gpu"}},
 	} {
