@@ -102,7 +102,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		},
 		func() { state.Concluded(mine, "x") },
 		func() {
-			state.Preempting(asked, version, member, nil, nil, "they leave")
+			state.Preempting(asked, version, member, nil, nil, "they leave", asRead(asked, version))
 			state.deleted(pod("v"), start)
 			state.EndPreemption(mine)
 		},

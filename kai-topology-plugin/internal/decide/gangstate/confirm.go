@@ -38,7 +38,7 @@ type Taker struct {
 func (s *State) Confirm(
 	asked *gang.Gang, version Version, placements []Placement, seen Seen,
 ) (changed string, effects Effects) {
-	changed = s.Overtaken(asked, version, seen)
+	changed = s.overtaken(asked, version, seen)
 	if changed == "" {
 		coming := map[string][]*corev1.Pod{}
 		for _, placement := range placements {
@@ -56,8 +56,14 @@ func (s *State) Confirm(
 	return changed, effects
 }
 
-// Overtaken says what of a gang has changed since it was read, at the given version; empty if nothing has.
-func (s *State) Overtaken(asked *gang.Gang, version Version, seen Seen) string {
+func (s *State) overtaken(asked *gang.Gang, version Version, seen Seen) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known(asked.Key()).changedSince(asked, version, seen)
+}
+
+// changedSince says what of a gang has changed since it was read, at the given version; empty if nothing has.
+func (r *record) changedSince(asked *gang.Gang, version Version, seen Seen) string {
 	now, there := seen.Version(asked.Key())
 	if !there {
 		return "the gang is planned again: its PodGroup was changed"
@@ -65,13 +71,13 @@ func (s *State) Overtaken(asked *gang.Gang, version Version, seen Seen) string {
 	if changed := version.ChangedTo(now); changed != "" {
 		return fmt.Sprintf("the gang is planned again: %s", changed)
 	}
-	held := s.nodeOf(asked.Key())
+	held := r.nodes()
 	for _, pod := range asked.Standing {
 		if now := seen.Pod(pod); now == nil || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
 			return fmt.Sprintf("the gang is planned again: pod %s lost its node", pod.Name)
 		}
 	}
-	for _, pod := range s.AssumedPods(asked.Key()) {
+	for _, pod := range r.assumedPods() {
 		if slices.ContainsFunc(asked.Pending, func(pending *corev1.Pod) bool { return pending.UID == pod.UID }) {
 			return fmt.Sprintf("the gang is planned again: pod %s came from another gang", pod.Name)
 		}

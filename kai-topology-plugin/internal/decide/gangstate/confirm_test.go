@@ -26,6 +26,15 @@ type shown struct {
 	nodes map[string][]types.UID
 }
 
+// asRead shows a gang as it was read.
+func asRead(asked *gang.Gang, version Version) *shown {
+	seen := &shown{version: version, pods: map[types.UID]*corev1.Pod{}}
+	for _, pod := range slices.Concat(asked.Pending, asked.Standing) {
+		seen.pods[pod.UID] = pod
+	}
+	return seen
+}
+
 var errNoNode = errors.New("no such node")
 
 func (s *shown) Version(gang.Key) (Version, bool) { return s.version, s.version != Version{} }

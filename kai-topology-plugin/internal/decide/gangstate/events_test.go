@@ -1,6 +1,8 @@
 package gangstate
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,11 @@ func (s *State) assumedOn(pod *corev1.Pod) bool {
 	key, _ := gang.KeyOf(pod)
 	wanted, _ := s.Assumed(key, pod, kubeframework.Sharing{})
 	return wanted
+}
+
+// standingOn returns the pods that stand on a node, or have been put there, as far as word has come.
+func (s *State) standingOn(node string) []*corev1.Pod {
+	return slices.Collect(maps.Values(s.standing[node]))
 }
 
 func (s *State) groupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {

@@ -326,10 +326,10 @@ func TestAPodBoundByAnotherProgramIsNotOnItsAssumedNode(t *testing.T) {
 				}
 			}
 			effects := state.PodChanged(ownedPod("a", ""), ownedPod("a", "n5"), start)
-			if got := names(state.StandingOn("n1")); len(got) > 0 {
+			if got := names(state.standingOn("n1")); len(got) > 0 {
 				t.Errorf("on n1 stand %v", got)
 			}
-			if got := names(state.StandingOn("n5")); !slices.Equal(got, []string{"a"}) {
+			if got := names(state.standingOn("n5")); !slices.Equal(got, []string{"a"}) {
 				t.Errorf("on n5 stand %v", got)
 			}
 			if comesBack := slices.Contains(rejected(effects), "a"); comesBack == letGo {
@@ -337,7 +337,7 @@ func TestAPodBoundByAnotherProgramIsNotOnItsAssumedNode(t *testing.T) {
 			}
 			state.Unassumed(mine, "a", start)
 			state.deleted(ownedPod("a", "n5"), start)
-			if got := names(state.StandingOn("n1")); len(got) > 0 {
+			if got := names(state.standingOn("n1")); len(got) > 0 {
 				t.Errorf("once it is gone on n1 stand %v", got)
 			}
 		})
@@ -441,8 +441,8 @@ func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
 	if diff := cmp.Diff(map[types.UID]string{"a": "n1"}, state.nodeOf(other)); diff != "" {
 		t.Error(diff)
 	}
-	if len(state.nodeOf(mine)) > 0 || !slices.Equal(names(state.StandingOn("n1")), []string{"a"}) {
-		t.Errorf("on their way for its old gang: %v; on n1: %v", state.nodeOf(mine), names(state.StandingOn("n1")))
+	if len(state.nodeOf(mine)) > 0 || !slices.Equal(names(state.standingOn("n1")), []string{"a"}) {
+		t.Errorf("on their way for its old gang: %v; on n1: %v", state.nodeOf(mine), names(state.standingOn("n1")))
 	}
 
 	state.Unassumed(other, "a", start)
@@ -455,8 +455,8 @@ func TestAPodThatIsBeingBoundAndGetsIntoNoGangIsForgotten(t *testing.T) {
 	state := boundFor(t, "n1")
 	alone := changed(ownedPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
 	state.PodChanged(ownedPod("a", ""), alone, start)
-	if len(state.nodeOf(mine)) > 0 || len(state.StandingOn("n1")) > 0 {
-		t.Errorf("on their way: %v; on n1: %v", state.nodeOf(mine), names(state.StandingOn("n1")))
+	if len(state.nodeOf(mine)) > 0 || len(state.standingOn("n1")) > 0 {
+		t.Errorf("on their way: %v; on n1: %v", state.nodeOf(mine), names(state.standingOn("n1")))
 	}
 }
 

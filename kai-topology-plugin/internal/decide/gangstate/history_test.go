@@ -1154,7 +1154,9 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 				len(s.state.nodeOf(key)) == 0 {
 				asked := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{here.Pod}}
 				delete(s.refusedWith, key)
-				s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))
+				awaited := sets.New[types.UID]("victim")
+				_, effects := s.state.Preempting(asked, s.version(key), here.Pod, nil, awaited, "they leave", s)
+				s.do(effects)
 			}
 		},
 		"a move is decided": func(t *rapid.T) {
@@ -1167,15 +1169,21 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 				for s.lags() && rapid.Bool().Draw(t, "word before it is held") {
 					s.tell()
 				}
-				if !slices.ContainsFunc(s.state.StandingOn(move.Seats[0].Node), s.left) {
-					s.do(s.state.HoldMove(s.keyOf(pod), move, s.now))
-				}
+				_, effects := s.state.HoldMove(s.keyOf(pod), move, s.left, s.now)
+				s.do(effects)
 			}
 		},
-		"a move takes longer": func(t *rapid.T) { s.T = t; s.do(s.state.ExtendMove(s.anyGang(), s.now.Add(SeatHold))) },
-		"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
-		"they have left":      func(t *rapid.T) { s.T = t; s.do(s.state.deleted(pod("victim"), s.now)) },
-		"":                    func(t *rapid.T) { s.check(t) },
+		"a move takes longer": func(t *rapid.T) {
+			s.T = t
+			if group := s.groups[s.anyGang()]; group != nil {
+				move := s.state.MoveOf(group)
+				move.Until = s.now.Add(SeatHold)
+				s.do(s.state.Proceed(keyOf(group), move))
+			}
+		},
+		"a move is given up": func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
+		"they have left":     func(t *rapid.T) { s.T = t; s.do(s.state.deleted(pod("victim"), s.now)) },
+		"":                   func(t *rapid.T) { s.check(t) },
 	}
 }
 
@@ -1255,7 +1263,7 @@ func TestTurns(t *testing.T) {
 			if rapid.Bool().Draw(t, "moves") {
 				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}
 				move.Seats = []Placement{{Pod: pod("successor of " + name), Node: s.nodes[0]}}
-				s.state.HoldMove(rank.Gang, move, s.now)
+				s.state.HoldMove(rank.Gang, move, s.left, s.now)
 			}
 		}
 		other := rapid.SampledFrom(ranks).Draw(t, "takes room")

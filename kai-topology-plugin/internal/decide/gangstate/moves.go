@@ -139,11 +139,17 @@ func (r *record) isOf(podGroup types.UID) bool {
 	return r.podGroup != nil && r.podGroup.UID == podGroup
 }
 
-// HoldMove holds the seats of a move in place of seats held for an earlier move of the gang. It does nothing for a gang
-// without a PodGroup. The caller has made sure that all pods that are StandingOn its nodes still are.
-func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
-	return s.change(key, func(r *record, e *Effects) {
-		if r.podGroup == nil {
+// HoldMove holds the seats of a move in place of seats held for an earlier move of the gang. It reports false, and
+// holds none, for a gang without a PodGroup, and if a pod that stands on one of the nodes as far as word has come, or
+// was put there, has left: its room may be what the move counts on, and is about to be held for its successor.
+func (s *State) HoldMove(
+	key gang.Key, move Move, left func(*corev1.Pod) bool, now time.Time,
+) (held bool, effects Effects) {
+	effects = s.change(key, func(r *record, e *Effects) {
+		held = r.podGroup != nil && !slices.ContainsFunc(move.Seats, func(seat Placement) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Values(s.standing[seat.Node])), left)
+		})
+		if !held {
 			return
 		}
 		s.dropMove(e, r)
@@ -157,23 +163,24 @@ func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 		e.again(move.Until.Sub(now))
 		e.writeStatus(key)
 	})
+	return held, effects
 }
 
-// Proceed records how far the move of a gang has come, unless the gang has another PodGroup by now.
-func (s *State) Proceed(key gang.Key, progress Progress) {
-	s.change(key, func(r *record, _ *Effects) {
-		if r.isOf(progress.podGroup) {
-			r.progress = progress
+// Proceed records how far the move of a gang has come, and until when its seats are held, unless the gang has another
+// PodGroup by now.
+func (s *State) Proceed(key gang.Key, move Move) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		if !r.isOf(move.podGroup) {
+			return
+		}
+		r.progress = move.Progress
+		for _, seat := range r.room((*reservation).isMoving) {
+			if !seat.until.Equal(move.Until) {
+				seat.until = move.Until
+				e.writeStatus(key)
+			}
 		}
 	})
-}
-
-// StandingOn returns the pods that stand on a node, or have been put there, as far as word has come. If one of them has
-// left, its room is about to be held for its successor.
-func (s *State) StandingOn(node string) []*corev1.Pod {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Collect(maps.Values(s.standing[node]))
 }
 
 // vacatedSince reports whether a pod has left a seat on a node since a decision began, which may have taken its room
@@ -198,16 +205,6 @@ func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
 			s.tidy(r)
 		}
 	}
-}
-
-// ExtendMove holds the seats of a move for longer.
-func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
-	return s.change(key, func(r *record, e *Effects) {
-		for _, seat := range r.room((*reservation).isMoving) {
-			seat.until = until
-			e.writeStatus(key)
-		}
-	})
 }
 
 // EndMove gives up the seats of a move.

@@ -56,9 +56,20 @@ func hold(state *State, stands *corev1.Pod) Effects {
 }
 
 func holdSince(state *State, stands *corev1.Pod, began Moment) Effects {
-	return state.HoldMove(mine, Move{Until: start.Add(time.Minute), Began: began, Seats: []Placement{
+	_, effects := state.HoldMove(mine, Move{Until: start.Add(time.Minute), Began: began, Seats: []Placement{
 		{Pod: gang.Replacement(stands), Node: "n3"}, {Pod: ownedPod("again", ""), Node: "n4"},
-	}}, start)
+	}}, stay, start)
+	return effects
+}
+
+// stay is for pods that none has left its node without word.
+func stay(*corev1.Pod) bool { return false }
+
+// proceeds changes a move of gang mine.
+func proceeds(state *State, change func(*Move)) {
+	move := state.MoveOf(movedGroup())
+	change(&move)
+	state.Proceed(mine, move)
 }
 
 var bothSeats = map[string]string{"stands": "n3", "again": "n4"}
@@ -87,7 +98,8 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := state.HoldMove(other, Move{Seats: []Placement{{Pod: pod("x"), Node: "n0"}}}, start); len(got.Seats) > 0 {
+	strange := Move{Seats: []Placement{{Pod: pod("x"), Node: "n0"}}}
+	if held, got := state.HoldMove(other, strange, stay, start); held || len(got.Seats) > 0 {
 		t.Error("seats are held for a gang that is not there")
 	}
 }
@@ -132,7 +144,7 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 		"their time is up": {func(state *State, _ *corev1.Pod) { state.Tick(start.Add(time.Minute)) },
 			map[string]string{}, nil},
 		"their time was extended": {func(state *State, _ *corev1.Pod) {
-			state.ExtendMove(mine, start.Add(time.Hour))
+			proceeds(state, func(move *Move) { move.Until = start.Add(time.Hour) })
 			state.Tick(start.Add(time.Minute))
 		}, bothSeats, nil},
 		"a node is gone": {func(state *State, _ *corev1.Pod) { state.nodeGone("n3") },
@@ -180,16 +192,14 @@ func TestAMoveDoesNotTakeTheRoomOfAPodThatLeftSinceItWasDecided(t *testing.T) {
 	lost.Spec.NodeName = "n4"
 	state.added(lost, start)
 	began := state.Now()
-	if diff := cmp.Diff([]*corev1.Pod{lost}, state.StandingOn("n4")); diff != "" {
-		t.Errorf("who stands where the move goes (-want +got):\n%s", diff)
+	toN4 := Move{Seats: []Placement{{Pod: ownedPod("again", ""), Node: "n4"}}, Began: began}
+	if held, _ := state.HoldMove(mine, toN4, func(pod *corev1.Pod) bool { return pod == lost }, start); held {
+		t.Error("a seat is held where a pod left without word")
 	}
 	state.deleted(lost, start)
 	holdSince(state, stands, began)
 	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"lost"}}, reservedNames(state, other)); diff != "" {
 		t.Errorf("reserved from others (-want +got):\n%s", diff)
-	}
-	if left := state.StandingOn("n4"); len(left) > 0 {
-		t.Errorf("%v are said to stand", left)
 	}
 	hold(state, stands)
 	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
@@ -232,7 +242,7 @@ func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
 	standby.Opened(start)
 	hold(before, stands)
 	later := start.Add(time.Hour)
-	before.ExtendMove(mine, later.Add(time.Minute))
+	proceeds(before, func(move *Move) { move.Until = later.Add(time.Minute) })
 	written := movedGroup()
 	written.Status.Seats = before.known(mine).seatsStatus()
 	written.Status.Conditions = []metav1.Condition{
@@ -339,10 +349,11 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 func TestAMoveEndsWithItsPodGroup(t *testing.T) {
 	state, _ := moved(t)
 	podGroup, rest := movedGroup(), Respite{Until: start.Add(time.Hour)}
-	evicts := state.MoveOf(podGroup).Decided("a group", nil, 1).Evicts().Moved().Rested(rest)
+	evicts := state.MoveOf(podGroup)
+	evicts.Progress = evicts.Decided("a group", nil, 1).Evicts().Moved().Rested(rest)
 	known := func() Progress { return state.MoveOf(podGroup).Progress }
 	state.Proceed(mine, evicts)
-	if diff := cmp.Diff(evicts, known(), cmpopts.IgnoreUnexported(Progress{})); diff != "" {
+	if diff := cmp.Diff(evicts.Progress, known(), cmpopts.IgnoreUnexported(Progress{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	namesake := movedGroup()
@@ -359,9 +370,7 @@ func TestAMoveWithoutSeats(t *testing.T) {
 	for step, want := range map[Step]Step{MoveHeld: MoveTold, MoveEvicts: MoveEvicts, MoveMade: MoveTold} {
 		state, stands := moved(t)
 		hold(state, stands)
-		progress := state.MoveOf(movedGroup()).Progress
-		progress.Step = step
-		state.Proceed(mine, progress)
+		proceeds(state, func(move *Move) { move.Step = step })
 		if got := state.MoveOf(movedGroup()).Step; got != step {
 			t.Errorf("with its seats step %d is %d", step, got)
 		}

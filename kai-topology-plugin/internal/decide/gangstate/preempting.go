@@ -23,17 +23,23 @@ type preempting struct {
 }
 
 // Preempting records a preemption for a gang, in place of an earlier one, as decided for a pod of it. awaited are the
-// pods that have to terminate before the gang is placed, and message names them.
+// pods that have to terminate before the gang is placed, and message names them. It returns what has changed since the
+// gang was read, at the given version, and ends the preemption then: no pod leaves for a gang that is gone.
 func (s *State) Preempting(
 	asked *gang.Gang, version Version, pod *corev1.Pod, placements []Placement, awaited sets.Set[types.UID],
-	message string,
-) Effects {
-	return s.change(asked.Key(), func(r *record, e *Effects) {
+	message string, seen Seen,
+) (changed string, effects Effects) {
+	effects = s.change(asked.Key(), func(r *record, e *Effects) {
 		r.preempt(asked.Priority(), placements, awaited, message)
 		r.remember(version, pod, &solve.Answer{Verdict: scheduling.ReasonWaiting, Message: message}, asked.Pending)
 		e.writeStatus(r.key)
 		e.activate(others(asked, pod)...)
+		if changed = r.changedSince(asked, version, seen); changed != "" {
+			s.endPreemption(e, r)
+			e.activate(pod)
+		}
 	})
+	return changed, effects
 }
 
 func (r *record) preempt(priority int32, placements []Placement, awaited sets.Set[types.UID], message string) {

@@ -29,7 +29,8 @@ func asking() *gang.Gang {
 func preemptingState() *State {
 	state := New(anyone, nil)
 	asked := asking()
-	state.Preempting(asked, version(1), asked.Pending[0], []Placement{{Pod: pod("a"), Node: "n1"}}, sets.New[types.UID]("x", "y"), "x and y leave")
+	state.Preempting(asked, version(1), asked.Pending[0], []Placement{{Pod: pod("a"), Node: "n1"}},
+		sets.New[types.UID]("x", "y"), "x and y leave", asRead(asked, version(1)))
 	return state
 }
 
@@ -40,6 +41,16 @@ func TestAPodReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
 	successor.UID = "successor"
 	if effects := state.PodChanged(pod("y"), successor, start); !slices.Contains(names(effects.Activate), "a") {
 		t.Errorf("not ready: %v", names(effects.Activate))
+	}
+}
+
+func TestNoPodLeavesForAGangThatWasChangedMeanwhile(t *testing.T) {
+	state, asked := New(anyone, nil), asking()
+	changed, effects := state.Preempting(asked, version(1), asked.Pending[0], []Placement{{Pod: pod("a"), Node: "n1"}},
+		sets.New[types.UID]("x"), "x leaves", asRead(asked, version(2)))
+	if changed == "" || state.View(mine).Preempts || len(effects.Nominations) != 1 ||
+		!slices.Contains(names(effects.Activate), "a") {
+		t.Errorf("changed is %q, and to be done %+v", changed, effects)
 	}
 }
 
@@ -59,7 +70,8 @@ func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
 			asked := asking()
 			asked.PodGroup.Name, asked.Pending[0].Spec.Priority = "another", &c.priority
 			placements := []Placement{{Pod: pod("a"), Node: c.node}}
-			state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID](), "")
+			state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID](), "",
+				asRead(asked, version(1)))
 			effects := state.deleted(stands, start)
 			if kept := state.View(asked.Key()).Preempts; kept != c.kept || c.kept != (len(effects.Nominations) == 0) {
 				t.Errorf("room is kept: %t; taken back: %v", kept, effects.Nominations)
@@ -155,7 +167,8 @@ func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 func TestReservationsTellOfNodesThatAreLeftForAGang(t *testing.T) {
 	state, asked := New(anyone, nil), asking()
 	placements := []Placement{{Pod: pod("b"), Node: "n2"}, {Pod: pod("a"), Node: "n1"}, {Pod: pod("c"), Node: "n2"}}
-	effects := state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID]("x"), "x leaves")
+	_, effects := state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID]("x"), "x leaves",
+		asRead(asked, version(1)))
 	want := []scheduling.ReservationStatus{{Reason: scheduling.ReservationPreempting, Nodes: []string{"n1", "n2", "n2"}}}
 	if diff := cmp.Diff(want, state.known(mine).reservationsStatus()); diff != "" || !slices.Contains(effects.WriteStatus, mine) {
 		t.Errorf("written %v (-want +got):\n%s", effects.WriteStatus, diff)

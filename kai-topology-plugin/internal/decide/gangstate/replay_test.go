@@ -115,6 +115,13 @@ func replay(t *testing.T, text []byte) []byte {
 	return written.Bytes()
 }
 
+// extendMove holds the seats of a move for longer.
+func (p *player) extendMove(key gang.Key, until time.Time) Effects {
+	move := p.state.MoveOf(p.state.known(key).podGroup)
+	move.Until = until
+	return p.state.Proceed(key, move)
+}
+
 func (p *player) learn(version line) {
 	text := []byte(version.But)
 	if version.Like != "" {
@@ -129,8 +136,11 @@ func (p *player) learn(version line) {
 // call calls a method as it was called, and checks what is to hold after each. It returns the results.
 func (p *player) call(next line) (then []json.RawMessage) {
 	method := reflect.ValueOf(p.state).MethodByName(next.Do)
-	if next.Do == "Rank" { // It was recorded with the members of the group.
+	switch next.Do {
+	case "Rank": // It was recorded with the members of the group.
 		method = reflect.ValueOf(p.state.rank)
+	case "ExtendMove":
+		method = reflect.ValueOf(p.extendMove)
 	}
 	p.saw = next.Saw
 	var arguments []reflect.Value
@@ -141,7 +151,7 @@ func (p *player) call(next line) (then []json.RawMessage) {
 		case reflect.Interface:
 			argument.Elem().Set(reflect.ValueOf(sight{p}))
 		case reflect.Func:
-			argument.Elem().Set(reflect.MakeFunc(method.Type().In(i), func([]reflect.Value) []reflect.Value { return nil }))
+			argument.Elem().Set(reflect.ValueOf(stay))
 		default:
 			p.decode(written[0], argument.Elem())
 			written = written[1:]

@@ -152,8 +152,8 @@ type parsed struct {
 	hold *gang.Hold
 }
 
-// New returns the state of no gang. Ours says which schedulers' pods are placed here. No seat is held on a node that the
-// pods like one avoid; avoids may be nil.
+// New returns the state of no gang. Ours says which schedulers' pods are placed here. No seat is held on a node that
+// the pods like one avoid; avoids may be nil.
 func New(ours func(scheduler string) bool, avoids func(pod *corev1.Pod, node string) bool) *State {
 	return &State{
 		ours: ours, avoids: avoids,

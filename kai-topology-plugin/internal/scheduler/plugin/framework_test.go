@@ -256,9 +256,9 @@ func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string
 func (b *bench) preemptFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string, awaited ...types.UID) {
 	t.Helper()
 	asked := b.read(t, key, pod)
-	b.plugin.effects.do(
-		b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}},
-			sets.New(awaited...), ""))
+	_, effects := b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}},
+		sets.New(awaited...), "", seen{b.plugin})
+	b.plugin.effects.do(effects)
 }
 
 // read reads a gang for a decision. What is changed of it is not changed for others.

@@ -10,8 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
+
+// asRead shows a gang as it was read.
+type asRead struct {
+	seen
+	version gangstate.Version
+}
+
+func (s asRead) Version(gang.Key) (gangstate.Version, bool) { return s.version, true }
+
+func (asRead) Pod(pod *corev1.Pod) *corev1.Pod { return pod }
 
 // A gang of three has lost two pods, and their successors find one free node: one of them has its place back at once,
 // also if the other is yet to be made.
@@ -32,13 +43,14 @@ func TestAPodOfAGangThatStandsDoesNotWaitForTheOthers(t *testing.T) {
 			b.plugin.gangs.NodeChanged("n1", newNodes(2)[1])
 			move := gangstate.Move{Until: time.Now().Add(time.Hour), Began: b.plugin.gangs.Now()}
 			move.Seats = []gangstate.Placement{{Pod: newPod("gang", "next"), Node: "n1"}}
-			b.plugin.gangs.HoldMove(theGang, move, time.Now())
+			b.plugin.gangs.HoldMove(theGang, move, b.plugin.mender.left, time.Now())
 		}, false},
 		"what stands of it leaves for another": {hour, scheduling.ReasonBelowMinimum, []string{"b", "c"}, func(b *bench) {
 			other := newPod("other", "o")
 			asked := b.read(t, theGang, other)
 			asked.PodGroup = podGroup("other", 1)
-			b.plugin.gangs.Preempting(asked.Gang, asked.version, other, nil, sets.New[types.UID]("a"), "")
+			b.plugin.gangs.Preempting(asked.Gang, asked.version, other, nil, sets.New[types.UID]("a"), "",
+				asRead{version: asked.version})
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -192,16 +192,11 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 	for _, placement := range placements {
 		p.effects.nominate(ctx, placement)
 	}
-	p.effects.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements,
-		awaited.Difference(waiting), choice.String()))
+	changed, effects := p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements,
+		awaited.Difference(waiting), choice.String(), seen{p})
+	p.effects.do(effects)
 	p.missed(choice.Awaited...)
-	if p.gangs.Overtaken(asked.Gang, asked.version, seen{p}) != "" {
-		// Changes during the search could not end it. No pod leaves for a gang that is gone.
-		p.effects.do(p.gangs.EndPreemption(asked.Key()))
-		p.effects.activate([]*corev1.Pod{asked.pod})
-		return
-	}
-	if len(choice.Victims) == 0 {
+	if changed != "" || len(choice.Victims) == 0 {
 		return
 	}
 	klog.FromContext(ctx).Info("Making room for a gang", "podGroup", asked.Key(), "priority", asked.Priority(),

@@ -235,7 +235,8 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 	r.policies[key] = policy
 	r.said[key] = m.saidOf(podGroup)
 	if hold := m.holdFor(r, podGroup); move.Until.Sub(r.now) < hold/2 && len(m.stillStanding(move.Leaving)) > 0 {
-		m.effects.do(m.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
+		move.Until = r.now.Add(hold)
+		m.effects.do(m.gangs.Proceed(key, move))
 	}
 	switch {
 	case lost == nil && move.Step == gangstate.MoveHeld:
@@ -263,7 +264,7 @@ func (m *mender) moveOf(podGroup *scheduling.PodGroup, whole bool) gangstate.Mov
 	}
 	if whole && move.Rest != (gangstate.Respite{}) {
 		move.Progress = move.Rested(gangstate.Respite{})
-		m.gangs.Proceed(gang.KeyOfPodGroup(podGroup), move.Progress)
+		m.effects.do(m.gangs.Proceed(gang.KeyOfPodGroup(podGroup), move))
 	}
 	return move
 }
@@ -278,7 +279,9 @@ func (m *mender) holdFor(r *round, podGroup *scheduling.PodGroup) time.Duration 
 func (m *mender) rest(r *round, podGroup *scheduling.PodGroup, until time.Time) {
 	key := gang.KeyOfPodGroup(podGroup)
 	rest := gangstate.Respite{Until: until, Of: r.policies[key]}
-	m.gangs.Proceed(key, m.gangs.MoveOf(podGroup).Rested(rest))
+	move := m.gangs.MoveOf(podGroup)
+	move.Progress = move.Rested(rest)
+	m.effects.do(m.gangs.Proceed(key, move))
 }
 
 // goOn evicts the rest of the pods of a move that has begun, if all seats are still held.

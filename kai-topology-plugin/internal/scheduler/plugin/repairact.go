@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -61,28 +60,25 @@ func (m *mender) hold(r *round, podGroup *scheduling.PodGroup, plan repair.Plan)
 	case plan.Confirmed && len(move.Seats) < len(plan.Seats):
 		return // Some are lost since the plan was made. It is made anew in a moment.
 	case plan.Confirmed:
-		progress := move.Decided(plan.What(), plan.Leaving, len(plan.Seats))
+		move.Progress = move.Decided(plan.What(), plan.Leaving, len(plan.Seats))
 		if seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
-			progress = progress.Evicts()
+			move.Progress = move.Evicts()
 			r.evict = append(r.evict, podGroup)
 		}
-		m.gangs.Proceed(key, progress)
+		m.effects.do(m.gangs.Proceed(key, move))
 		return
 	}
 	var seats []gangstate.Placement
 	for _, seat := range plan.Seats {
 		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
 	}
-	for _, seat := range seats {
-		if slices.ContainsFunc(m.gangs.StandingOn(seat.Node), m.left) {
-			return // Its room may be what the plan found. It is planned anew in a moment.
-		}
-	}
-	metrics.RepairMove(metrics.MoveHeld)
-	m.effects.do(m.gangs.HoldMove(key, gangstate.Move{
+	held, effects := m.gangs.HoldMove(key, gangstate.Move{
 		Seats: seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began,
 		Progress: move.Over().Decided(plan.What(), plan.Leaving, len(seats)),
-	}, r.now))
+	}, m.left, r.now)
+	if m.effects.do(effects); held { // If not, it is planned anew in a moment.
+		metrics.RepairMove(metrics.MoveHeld)
+	}
 }
 
 // seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
@@ -131,12 +127,12 @@ func (m *mender) evictMoved(ctx context.Context, r *round, podGroup *scheduling.
 			return
 		case evicted:
 			move.Progress = move.Moved()
-			m.gangs.Proceed(key, move.Progress)
+			m.effects.do(m.gangs.Proceed(key, move))
 		}
 	}
 	if move.Step != gangstate.MoveMade {
-		m.gangs.Proceed(key, move.Made())
-		m.effects.do(m.gangs.ExtendMove(key, m.clock.Now().Add(gangstate.MoveHold(podGroup))))
+		move.Progress, move.Until = move.Made(), m.clock.Now().Add(gangstate.MoveHold(podGroup))
+		m.effects.do(m.gangs.Proceed(key, move))
 		metrics.RepairMove(metrics.MoveMade)
 		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", move.Evicted, "what", move.What)
 		m.effects.announce(key, gangevents.News{

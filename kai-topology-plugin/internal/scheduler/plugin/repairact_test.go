@@ -49,7 +49,7 @@ func TestNoPodLeavesForAMoveThatHasLostASeatSinceItWasProved(t *testing.T) {
 			seat, now := newPod("gang", "next"), time.Now()
 			gangs.HoldMove(theGang, gangstate.Move{
 				Seats: []gangstate.Placement{{Pod: seat, Node: "n1"}}, Until: now.Add(time.Hour), Began: gangs.Now(),
-			}, now)
+			}, m.left, now)
 			if lost {
 				gangs.NodeChanged("n1", nil)
 			}
