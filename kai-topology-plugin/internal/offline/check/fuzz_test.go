@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,8 @@ import (
 	"packtree.dev/shared/render"
 )
 
-// FuzzPlace: whatever the manifests, they are rejected, or place decides about them and check finds its answer right.
+// FuzzPlace: whatever the manifests, they are rejected, or place decides about them and check finds its answer right. Of
+// an answer that was changed, check says what is wrong, or that it cannot be read.
 func FuzzPlace(f *testing.F) {
 	seeds := []string{gangs}
 	nodes, err := os.ReadFile(cluster)
@@ -29,7 +31,8 @@ func FuzzPlace(f *testing.F) {
 		kai.LabelSubGroupName)
 	inputs, answer := mutants.Seeds(f, keys, seeds...), filepath.Join(f.TempDir(), "answer.json")
 	f.Fuzz(func(t *testing.T, seed uint8, program []byte) {
-		input := string(inputs(seed, program))
+		// One half of the program changes the manifests, the other the answer.
+		input := string(inputs(seed, program[:len(program)/2]))
 		placed := invoke(t, place.Command(), input, "-f", "-", "--certificate", "--search-budget", "300")
 		if placed.code == render.ExitRejected && !strings.Contains(placed.stderr, "deciding: ") {
 			return
@@ -37,11 +40,22 @@ func FuzzPlace(f *testing.F) {
 		if placed.code != 0 && placed.code != 3 {
 			t.Fatalf("exit code %d\n%s\n%s", placed.code, placed.stderr, input)
 		}
-		if err := os.WriteFile(answer, []byte(placed.stdout), 0o600); err != nil {
+		checked := func(text []byte) done {
+			if err := os.WriteFile(answer, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return invoke(t, check.Command(), input, "-f", "-", "-f", answer)
+		}
+		if got := checked([]byte(placed.stdout)); got.code != 0 {
+			t.Fatalf("exit code %d\n%s%s\n%s\nof\n%s", got.code, got.stdout, got.stderr, placed.stdout, input)
+		}
+		var said any
+		if err := json.Unmarshal([]byte(placed.stdout), &said); err != nil {
 			t.Fatal(err)
 		}
-		if got := invoke(t, check.Command(), input, "-f", "-", "-f", answer); got.code != 0 {
-			t.Fatalf("exit code %d\n%s%s\n%s\nof\n%s", got.code, got.stdout, got.stderr, placed.stdout, input)
+		changed := mutants.JSON(mutants.Of(said, nil, program[len(program)/2:]))
+		if got := checked(changed); got.code != 0 && got.stdout+got.stderr == "" {
+			t.Fatalf("exit code %d without a reason\n%s\nof\n%s", got.code, changed, input)
 		}
 	})
 }
