@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// docs/security.md says of each account what it cannot do outside of its namespace, whatever its token is used for.
+// docs/security.md says of each account what it cannot do outside of its namespace, whatever its token is used for. In
+// its namespace it reads and writes no Secret but that of its webhook.
 func TestWhatAnAccountCannotDo(t *testing.T) {
 	reads, writes := []string{"get", "list", "watch"}, []string{"create", "update", "patch", "delete", "deletecollection"}
 	all := slices.Concat(reads, writes)
@@ -29,7 +30,7 @@ func TestWhatAnAccountCannotDo(t *testing.T) {
 		"kai-topology-plugin": {"pods": {"create"}, "configmaps": all},
 	} {
 		t.Run(chart, func(t *testing.T) {
-			rules := clusterRules(t, chart)
+			rules := rulesOf(t, chart, "ClusterRole")
 			for _, forbidden := range []map[string][]string{everywhere, more} {
 				for resource, verbs := range forbidden {
 					for _, rule := range rules {
@@ -41,12 +42,18 @@ func TestWhatAnAccountCannotDo(t *testing.T) {
 					}
 				}
 			}
+			for _, rule := range rulesOf(t, chart, "Role") {
+				own := []string{chart + "-webhook-cert"}
+				if slices.Contains(rule.Resources, "secrets") && !slices.Equal(rule.ResourceNames, own) {
+					t.Errorf("other Secrets than %v: %v", own, rule)
+				}
+			}
 		})
 	}
 }
 
-// clusterRules are the rules that a chart grants in all namespaces, with its own values.
-func clusterRules(t *testing.T, chart string) (rules []rbacv1.PolicyRule) {
+// rulesOf are the rules of a chart's roles of a kind, with its own values: a ClusterRole is granted in all namespaces.
+func rulesOf(t *testing.T, chart, kind string) (rules []rbacv1.PolicyRule) {
 	t.Helper()
 	helm := exec.CommandContext(t.Context(), "../../bin/tools/helm", "template", "release", "../../charts/"+chart,
 		"--show-only", "templates/rbac.yaml")
@@ -63,7 +70,7 @@ func clusterRules(t *testing.T, chart string) (rules []rbacv1.PolicyRule) {
 			return rules
 		case err != nil:
 			t.Fatal(err)
-		case role.Kind == "ClusterRole":
+		case role.Kind == kind:
 			rules = append(rules, role.Rules...)
 		}
 	}

@@ -13,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,16 +49,16 @@ func startProgram(t *testing.T) *program {
 	require.NoError(t, err)
 	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	served := servingcerts.NewServed()
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	if p.Client, err = client.New(config, client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p.install()
+	mgr, err := ctrl.NewManager(p.account(), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(
 			webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){served.Configure}}),
 	})
 	require.NoError(t, err)
-	if p.Client, err = client.New(config, client.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	p.install()
 	ready, err := servingcerts.Start(mgr, servingcerts.Options{
 		Mode: servingcerts.Auto, Served: served, Secret: client.ObjectKeyFromObject(p.secret), Service: "program",
 		Webhooks: []rotator.WebhookInfo{{Name: p.caller.Name, Type: rotator.Validating}},
@@ -92,6 +94,34 @@ func (p *program) install() {
 			p.Fatal(err)
 		}
 	}
+}
+
+// account gives a user the rights that the chart gives the program, and returns that user's configuration.
+func (p *program) account() *rest.Config {
+	p.Helper()
+	name := metav1.ObjectMeta{Namespace: p.secret.Namespace, Name: "program"}
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name.Name}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{admissionregistrationv1.GroupName}, Verbs: []string{"get", "list", "watch", "update"},
+			Resources: []string{"validatingwebhookconfigurations"},
+		}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name.Name}},
+			RoleRef:  rbacv1.RoleRef{Kind: "ClusterRole", Name: name.Name}},
+		&rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{p.secret.Name},
+			Verbs: []string{"list", "watch", "update"},
+		}}},
+		&rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name.Name}},
+			RoleRef: rbacv1.RoleRef{Kind: "Role", Name: name.Name}},
+	} {
+		if err := p.Create(p.Context(), object); err != nil {
+			p.Fatal(err)
+		}
+	}
+	as := rest.CopyConfig(config)
+	as.Impersonate.UserName = name.Name
+	return as
 }
 
 func (p *program) run(mgr ctrl.Manager) {

@@ -63,7 +63,7 @@ func keep(manager ctrl.Manager, options Options, ready chan<- struct{}) error {
 		return fmt.Errorf("starting certificate rotator: %w", err)
 	}
 	injected := make(chan struct{})
-	err = rotator.AddRotator(manager, &rotator.CertRotator{
+	err = rotator.AddRotator(narrowed{manager, options.Secret}, &rotator.CertRotator{
 		SecretKey:      options.Secret,
 		CertDir:        directory,
 		CAName:         options.Service + "-ca",
