@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
@@ -129,10 +131,18 @@ func (in *Inventory) Has(key gang.Key) bool {
 func Standing(pods []*corev1.Pod) []*corev1.Pod {
 	var result []*corev1.Pod
 	for _, pod := range pods {
-		over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if pod.Spec.NodeName != "" && !over {
+		if pod.Spec.NodeName != "" && !podutil.IsPodTerminal(pod) {
 			result = append(result, pod)
 		}
 	}
 	return result
+}
+
+// OnNodes returns the pods that use a node, by its name.
+func (in *Inventory) OnNodes() map[string][]*corev1.Pod {
+	on := map[string][]*corev1.Pod{}
+	for _, pod := range Standing(in.Pods) {
+		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
+	}
+	return on
 }

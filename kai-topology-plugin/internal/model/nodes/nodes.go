@@ -82,3 +82,24 @@ func IsDevice(resource corev1.ResourceName) bool {
 func Requests(pod *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
 }
+
+// Used returns what pods take of their node together.
+func Used(pods []*corev1.Pod) corev1.ResourceList {
+	used := corev1.ResourceList{}
+	for _, pod := range pods {
+		for name, amount := range Requests(pod) {
+			sum := used[name]
+			sum.Add(amount)
+			used[name] = sum
+		}
+	}
+	return used
+}
+
+// InUnits returns an amount of packing.Resources as Kubernetes writes it: CPU in cores.
+func InUnits(resource string, amount int64) float64 {
+	if resource == string(corev1.ResourceCPU) {
+		return float64(amount) / 1000
+	}
+	return float64(amount)
+}
