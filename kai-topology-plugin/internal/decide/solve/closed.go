@@ -10,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -18,31 +19,13 @@ import (
 type excludedDomain struct {
 	whole bool
 	leaf  string
-	// labels of the nodes in it, in the form of alike.
+	// labels of the nodes in it, as Values has them.
 	keys   []string
 	values string
 }
 
 func (c excludedDomain) holds(pod *corev1.Pod, node *corev1.Node) bool {
-	return (c.whole || c.leaf == gang.LeafOf(pod)) && alike(node, c.keys) == c.values
-}
-
-// alike is a text that is equal for nodes with the same values of labels.
-func alike(node *corev1.Node, keys []string) string {
-	if len(keys) == 1 {
-		if value, ok := node.Labels[keys[0]]; ok {
-			return value
-		}
-	}
-	values := make([]string, len(keys))
-	for i, key := range keys {
-		value, ok := node.Labels[key]
-		values[i] = value
-		if !ok {
-			values[i] = "\x01"
-		}
-	}
-	return strings.Join(values, "\x00")
+	return (c.whole || c.leaf == gang.LeafOf(pod)) && nodes.Values(node, c.keys) == c.values
 }
 
 // required returns, for each required level above a leaf, the narrowest first, and each level at which relations count
@@ -87,7 +70,7 @@ func (r *replay) constraints(leaf string) []scheduling.TopologyConstraint {
 func (r *replay) domainOf(pod *corev1.Pod, node string) string {
 	var domains []string
 	for _, keys := range r.required(gang.LeafOf(pod)) {
-		domains = append(domains, alike(r.assumed.Node(node).Node(), keys))
+		domains = append(domains, nodes.Values(r.assumed.Node(node).Node(), keys))
 	}
 	return strings.Join(domains, "\x02")
 }
@@ -127,7 +110,7 @@ func (r *replay) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 		}
 		keys := nodes.Levels(topology)
 		for i := range keys {
-			if alike(a, keys[:i+1]) != alike(b, keys[:i+1]) {
+			if nodes.Values(a, keys[:i+1]) != nodes.Values(b, keys[:i+1]) {
 				levels++
 			}
 		}
@@ -144,13 +127,13 @@ func (r *replay) isExcluded(pod *corev1.Pod, node *corev1.Node) bool {
 // would fare no better.
 func (r *replay) excludeDomainOf(result *outcome) bool {
 	pod, leaf := result.refused.pod, gang.LeafOf(result.refused.pod)
-	if terms := requiredAffinity(pod); len(terms) > 0 && len(result.order) > 0 {
+	if terms := kubeframework.RequiredAffinity(pod); len(terms) > 0 && len(result.order) > 0 {
 		near, keys := r.assumed.Node(result.nodes[result.order[0]]).Node(), []string{terms[0].TopologyKey}
-		return r.exclude(excludedDomain{whole: true, keys: keys, values: alike(near, keys)})
+		return r.exclude(excludedDomain{whole: true, keys: keys, values: nodes.Values(near, keys)})
 	}
 	if domains := r.required(leaf); len(domains) > 0 {
 		return r.exclude(excludedDomain{
-			leaf: leaf, keys: domains[0], values: alike(result.refused.node.Node(), domains[0]),
+			leaf: leaf, keys: domains[0], values: nodes.Values(result.refused.node.Node(), domains[0]),
 		})
 	}
 	return false

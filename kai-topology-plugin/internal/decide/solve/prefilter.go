@@ -91,7 +91,7 @@ func (r *replay) follow(ctx context.Context, entered *corev1.Pod, node *corev1.N
 			delete(r.prefiltered, kind)
 			continue
 		}
-		if known.spread == nil || known.spread.Put(entered, node) || len(requiredAffinity(known.pod)) > 0 {
+		if known.spread == nil || known.spread.Put(entered, node) || len(kubeframework.RequiredAffinity(known.pod)) > 0 {
 			r.opened = r.opened || len(known.passing) > 0
 			known.passing = nil
 		}

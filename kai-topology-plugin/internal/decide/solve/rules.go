@@ -1,10 +1,12 @@
 package solve
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
@@ -23,47 +25,13 @@ type rules struct {
 func rulesOf(pods []*corev1.Pod, resources *kubeframework.Resources) rules {
 	found := rules{any: resources.Claims(pods...), labels: sets.New[string]()}
 	for _, pod := range pods {
-		for _, term := range append(requiredAffinity(pod), requiredAntiAffinity(pod)...) {
-			found.any = true
-			found.read(term.LabelSelector)
-			found.labels.Insert(term.MatchLabelKeys...).Insert(term.MismatchLabelKeys...)
-		}
-		for i := range pod.Spec.TopologySpreadConstraints {
-			spread := &pod.Spec.TopologySpreadConstraints[i]
-			if spread.WhenUnsatisfiable != corev1.DoNotSchedule {
-				continue
-			}
-			found.any, found.liftable = true, true
-			found.read(spread.LabelSelector)
-			found.labels.Insert(spread.MatchLabelKeys...)
-		}
-		found.liftable = found.liftable || len(requiredAffinity(pod)) > 0
+		near := len(kubeframework.RequiredAffinity(pod)) > 0
+		spread := slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+			return c.WhenUnsatisfiable == corev1.DoNotSchedule
+		})
+		found.liftable = found.liftable || near || spread
+		found.any = found.any || found.liftable || len(kubeframework.RequiredAntiAffinity(pod)) > 0
+		found.labels = found.labels.Union(eligibility.OwnRules(pod))
 	}
 	return found
-}
-
-func (r *rules) read(selector *metav1.LabelSelector) {
-	if selector == nil {
-		return
-	}
-	for key := range selector.MatchLabels {
-		r.labels.Insert(key)
-	}
-	for _, expression := range selector.MatchExpressions {
-		r.labels.Insert(expression.Key)
-	}
-}
-
-func requiredAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
-		return nil
-	}
-	return pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-}
-
-func requiredAntiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
-		return nil
-	}
-	return pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }

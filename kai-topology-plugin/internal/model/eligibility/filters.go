@@ -3,7 +3,6 @@ package eligibility
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -11,6 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 )
 
 // filtered is the filters of a profile made ready for one pod, with what they said about nodes so far. Nodes that a
@@ -88,7 +88,7 @@ func (f *filtered) excluded(ctx context.Context, node Node) (string, error) {
 	}
 	run := func() *fwk.Status { return f.filters.RunFilterPlugins(ctx, f.state, f.pod, node.Info) }
 	if f.sorting {
-		return f.once(f.byLabels, valuesOf(node.Info.Node(), f.labels), run, node)
+		return f.once(f.byLabels, nodes.Values(node.Info.Node(), f.labels), run, node)
 	}
 	return f.objection(run(), node)
 }
@@ -115,25 +115,6 @@ func (f *filtered) objection(status *fwk.Status, node Node) (string, error) {
 		return "", fmt.Errorf("running the filters for pod %s on node %s: %w", f.pod.Name, node.Info.Node().Name,
 			status.AsError())
 	}
-}
-
-// valuesOf is a text that is equal for nodes with the same values of labels.
-func valuesOf(node *corev1.Node, keys []string) string {
-	if len(keys) == 1 {
-		return valueOf(node, keys[0])
-	}
-	values := make([]string, len(keys))
-	for i, key := range keys {
-		values[i] = valueOf(node, key)
-	}
-	return strings.Join(values, "\x00")
-}
-
-func valueOf(node *corev1.Node, key string) string {
-	if value, ok := node.Labels[key]; ok {
-		return value
-	}
-	return "\x01"
 }
 
 // Repelling is how pods on the nodes keep others away: by Labels of these, from domains of Topologies.

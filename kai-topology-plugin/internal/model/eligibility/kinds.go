@@ -95,7 +95,7 @@ func twins(a, b *corev1.Pod) bool {
 		reflect.DeepEqual(one.TopologySpreadConstraints, other.TopologySpreadConstraints) &&
 		reflect.DeepEqual(attachable(one.Volumes), attachable(other.Volumes)) && ptr.Equal(one.OS, other.OS) &&
 		one.HostNetwork == other.HostNetwork && ptr.Equal(one.HostUsers, other.HostUsers) &&
-		labelledAlike(a, b, ownRules(one)) // Their rules are the same.
+		labelledAlike(a, b, OwnRules(a)) // Their rules are the same.
 }
 
 // labelledAlike reports whether two pods have the same labels with the given keys.

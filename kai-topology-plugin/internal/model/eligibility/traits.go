@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
 )
 
 // traits are what filters look at in a pod besides its requests. Names, hostnames, environment and the like differ
@@ -40,7 +42,7 @@ func traitsOf(pod *corev1.Pod) (string, error) {
 		HostNetwork:  spec.HostNetwork,
 		HostUsers:    spec.HostUsers,
 	}
-	t.Labels = labelsOf(pod, ownRules(spec))
+	t.Labels = labelsOf(pod, OwnRules(pod))
 	key, err := json.Marshal(t)
 	return string(key), err
 }
@@ -60,8 +62,9 @@ func labelsOf(pod *corev1.Pod, keys sets.Set[string]) map[string]string {
 	return read
 }
 
-// ownRules are the keys of labels that the pod's own rules about other pods read. The pod itself may be among those.
-func ownRules(spec *corev1.PodSpec) sets.Set[string] {
+// OwnRules returns the keys of labels that a pod's own rules about other pods read. The pod itself may be among those.
+func OwnRules(pod *corev1.Pod) sets.Set[string] {
+	spec := &pod.Spec
 	if len(spec.TopologySpreadConstraints) == 0 && spec.Affinity == nil {
 		return nil
 	}
@@ -71,23 +74,12 @@ func ownRules(spec *corev1.PodSpec) sets.Set[string] {
 		keys.Insert(rule.MatchLabelKeys...)
 		insertKeys(keys, rule.LabelSelector)
 	}
-	for _, term := range requiredTerms(spec.Affinity) {
+	for _, term := range slices.Concat(kubeframework.RequiredAffinity(pod), kubeframework.RequiredAntiAffinity(pod)) {
 		keys.Insert(term.MatchLabelKeys...)
 		keys.Insert(term.MismatchLabelKeys...)
 		insertKeys(keys, term.LabelSelector)
 	}
 	return keys
-}
-
-func requiredTerms(affinity *corev1.Affinity) []corev1.PodAffinityTerm {
-	var terms []corev1.PodAffinityTerm
-	if affinity != nil && affinity.PodAffinity != nil {
-		terms = append(terms, affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
-	}
-	if affinity != nil && affinity.PodAntiAffinity != nil {
-		terms = append(terms, affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
-	}
-	return terms
 }
 
 func insertKeys(keys sets.Set[string], selector *metav1.LabelSelector) {

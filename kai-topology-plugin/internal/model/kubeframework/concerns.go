@@ -2,6 +2,7 @@ package kubeframework
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -46,18 +47,8 @@ func Concerns(pod, other *corev1.Pod) (bool, error) {
 
 // Uses reports whether a pod uses a claim for devices.
 func Uses(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
-	if pod.Namespace != claim.Namespace {
-		return false
-	}
-	for _, used := range pod.Spec.ResourceClaims {
-		if used.ResourceClaimName != nil && *used.ResourceClaimName == claim.Name {
-			return true
-		}
-	}
-	for _, made := range pod.Status.ResourceClaimStatuses {
-		if made.ResourceClaimName != nil && *made.ResourceClaimName == claim.Name {
-			return true
-		}
-	}
-	return false
+	return pod.Namespace == claim.Namespace &&
+		slices.ContainsFunc(pod.Spec.ResourceClaims, func(used corev1.PodResourceClaim) bool {
+			return deviceClaim(pod, &used) == claim.Name
+		})
 }

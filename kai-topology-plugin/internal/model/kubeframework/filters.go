@@ -6,7 +6,6 @@ package kubeframework
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -39,13 +38,7 @@ var byRoomOrNode = byRoom.Union(byNode)
 // Changeable returns the filters of a profile that may change their mind about a node although the Node object stays
 // as it is. A filter that we do not know counts as one.
 func Changeable(filters Filters) []string {
-	var changeable []string
-	for _, plugin := range filters.ListPlugins().Filter.Enabled {
-		if !byRoomOrNode.Has(plugin.Name) {
-			changeable = append(changeable, plugin.Name)
-		}
-	}
-	return changeable
+	return sets.List(enabledOf(filters).Difference(byRoomOrNode))
 }
 
 // Selects reports whether the profile itself selects nodes by labels, by an affinity that its configuration adds to
@@ -53,9 +46,8 @@ func Changeable(filters Filters) []string {
 func Selects(ctx context.Context, filters Filters) bool {
 	state := Simulation()
 	_, status, _ := filters.RunPreFilterPlugins(ctx, state, &corev1.Pod{})
-	enabled := slices.ContainsFunc(filters.ListPlugins().Filter.Enabled,
-		func(plugin config.Plugin) bool { return plugin.Name == names.NodeAffinity })
-	return enabled && (!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
+	return enabledOf(filters).Has(names.NodeAffinity) &&
+		(!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
 }
 
 // ByTaints runs only the filters of a cycle that look at nothing but the taints and the cordon of a node.

@@ -2,6 +2,7 @@ package kubeframework
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,30 +23,20 @@ func Liftable(status *fwk.Status) bool {
 	}
 }
 
-func spreadKeys(pod *corev1.Pod) (keys []string) {
-	for i := range pod.Spec.TopologySpreadConstraints {
-		keys = append(keys, pod.Spec.TopologySpreadConstraints[i].TopologyKey)
+// RequiredAffinity returns the rules by which a pod has to be near others.
+func RequiredAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAffinity == nil {
+		return nil
 	}
-	return keys
+	return pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-func affinityKeys(pod *corev1.Pod) (keys []string) {
-	affinity := pod.Spec.Affinity
-	if affinity != nil && affinity.PodAffinity != nil {
-		keys = append(keys, topologyKeys(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+// RequiredAntiAffinity returns the rules by which a pod has to keep off others.
+func RequiredAntiAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
+		return nil
 	}
-	if affinity != nil && affinity.PodAntiAffinity != nil {
-		keys = append(keys, topologyKeys(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
-	}
-	return keys
-}
-
-func topologyKeys(terms []corev1.PodAffinityTerm) []string {
-	keys := make([]string, len(terms))
-	for i := range terms {
-		keys[i] = terms[i].TopologyKey
-	}
-	return keys
+	return pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
 // ReadLabels returns the keys of the node labels by which the filters of a cycle tell nodes apart that they do not
@@ -58,13 +49,17 @@ func ReadLabels(
 	for name := range enabledOf(filters).Difference(state.GetSkipFilterPlugins()) {
 		switch name {
 		case names.InterPodAffinity:
-			read.Insert(affinityKeys(pod)...)
+			for _, term := range slices.Concat(RequiredAffinity(pod), RequiredAntiAffinity(pod)) {
+				read.Insert(term.TopologyKey)
+			}
 			read = read.Union(repelling)
 		case names.PodTopologySpread:
 			if len(pod.Spec.TopologySpreadConstraints) == 0 {
 				return nil, false // The profile has constraints of its own.
 			}
-			read.Insert(spreadKeys(pod)...)
+			for i := range pod.Spec.TopologySpreadConstraints {
+				read.Insert(pod.Spec.TopologySpreadConstraints[i].TopologyKey)
+			}
 		default:
 			return nil, false
 		}

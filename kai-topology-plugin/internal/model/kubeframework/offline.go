@@ -36,7 +36,7 @@ var offlinePlugins = []string{
 // Offline is nodes and the pods on them, and kube-scheduler's own filters over them, without a cluster. Only Change
 // changes them, so that it costs what has changed.
 type Offline struct {
-	assumingFramework
+	framework.Framework
 	nodes *ownNodes
 	// like is the pod that was put on a node last: those alike request the same.
 	like *framework.PodInfo
@@ -44,23 +44,18 @@ type Offline struct {
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
 func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*Offline, error) {
-	o := &Offline{nodes: newOwnNodes()}
-	filters, err := FiltersOver(ctx, o.nodes)
+	own := newOwnNodes()
+	filters, err := FiltersOver(ctx, own)
 	if err != nil {
 		return nil, err
 	}
-	runner, ok := filters.(assumingFramework)
-	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported",
-			filters)
-	}
-	o.assumingFramework = runner
+	o := &Offline{Framework: filters, nodes: own}
 	return o, o.Change(Change{Up: nodes, Stand: onKnownNodes(pods, nodes)})
 }
 
 // FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is
 // done.
-func FiltersOver(ctx context.Context, lister fwk.SharedLister) (Filters, error) {
+func FiltersOver(ctx context.Context, lister fwk.SharedLister) (framework.Framework, error) {
 	metrics.Register()
 	profile, err := offlineProfile()
 	if err != nil {
