@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -85,13 +86,13 @@ func (c *Cluster) priorityOf(pod *corev1.Pod) *int32 {
 	return &found.Value
 }
 
-// MissingPriorities names the PriorityClasses that the pods ask for and the cluster does not have, by pod.
-func (c *Cluster) MissingPriorities(pods []*corev1.Pod) map[string]string {
-	missing := map[string]string{}
+// MissingPriorities names the PriorityClasses that the pods ask for and the cluster does not have, sorted.
+func (c *Cluster) MissingPriorities(pods []*corev1.Pod) []string {
+	missing := sets.New[string]()
 	for _, pod := range pods {
 		if pod.Spec.Priority == nil && pod.Spec.PriorityClassName != "" && c.priorityOf(pod) == nil {
-			missing[pod.Namespace+"/"+pod.Name] = pod.Spec.PriorityClassName
+			missing.Insert(pod.Spec.PriorityClassName)
 		}
 	}
-	return missing
+	return sets.List(missing)
 }

@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func TestPodsGetThePriorityOfTheirClass(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: priority %s, want %s", name, got, test.want)
 		}
-		if (missing["ns/p"] == test.named && len(missing) == 1) != test.missing || len(missing) > 1 {
+		if slices.Equal(missing, []string{test.named}) != test.missing || len(missing) > 1 {
 			t.Errorf("%s: missing are %v", name, missing)
 		}
 	}

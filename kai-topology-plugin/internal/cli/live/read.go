@@ -15,28 +15,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/pager"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned"
 )
 
 // ViewerRole is the ClusterRole of the chart with the rights that reading takes.
 const ViewerRole = "packtree-viewer"
-
-// pageSize is how many objects are asked for at once: 20,000 pods in one answer would hold up the API server.
-const pageSize = 500
-
-// unfinished are the pods that use a node or wait for one.
-const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
 // Reader reads from one API server.
 type Reader struct {
@@ -93,25 +84,28 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	read := &Cluster{Inventory: inventory.New()}
 	reading := reading{read: read}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return r.nodes(ctx, read) })
-	group.Go(func() error { return r.pods(ctx, read) })
-	group.Go(func() error { return reading.optional("Topologies", r.topologies(ctx, read)) })
-	group.Go(func() error { return reading.optional("PodGroups", r.podGroups(ctx, read)) })
-	group.Go(func() error { return r.zones(ctx, &reading) })
+	group.Go(func() error { return required(each(ctx, r.nodes(), into(&read.Nodes))) })
+	group.Go(func() error { return required(each(ctx, r.pods(), into(&read.Pods))) })
+	group.Go(func() error {
+		return reading.optional(each(ctx, r.topologies(), func(topology *kai.Topology) {
+			read.Topologies[topology.Name] = topology
+		}))
+	})
+	group.Go(func() error { return reading.optional(each(ctx, r.podGroups(), into(&read.PodGroups))) })
+	group.Go(func() error { return r.readZones(ctx, &reading) })
 	native := &nativegroups.Forest{}
-	group.Go(func() error { return r.nativeGroups(ctx, &reading, native) })
+	group.Go(func() error { return r.readNatives(ctx, &reading, native) })
 	if wanted.Priorities {
-		group.Go(func() error { return reading.optional("PriorityClasses", r.priorities(ctx, read)) })
+		group.Go(func() error { return reading.optional(each(ctx, r.priorities(), into(&read.Priorities))) })
 	}
 	if wanted.Events {
-		group.Go(func() error {
-			var err error
+		group.Go(func() (err error) {
 			read.Events, err = r.Events(ctx, metav1.NamespaceAll)
 			return reading.optional("events", err)
 		})
 	}
 	if wanted.WorkloadsIn != "" {
-		group.Go(func() error { return r.workloads(ctx, &reading, wanted.WorkloadsIn) })
+		group.Go(func() error { return r.readWorkloads(ctx, &reading, wanted.WorkloadsIn) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -119,6 +113,11 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	read.Join(native)
 	read.Notes = reading.sortedNotes()
 	return read, nil
+}
+
+// into returns what adds an object to a list.
+func into[T any](list *[]T) func(T) {
+	return func(object T) { *list = append(*list, object) }
 }
 
 // reading collects what several lists find at once.
@@ -165,46 +164,9 @@ func required(kind string, err error) error {
 	}
 }
 
-func (r *Reader) nodes(ctx context.Context, read *Cluster) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.kube.CoreV1().Nodes().List(ctx, options)
-	}
-	return required("nodes", each(ctx, list, metav1.ListOptions{}, func(node *corev1.Node) {
-		read.Nodes = append(read.Nodes, node)
-	}))
-}
-
-func (r *Reader) pods(ctx context.Context, read *Cluster) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
-	}
-	return required("pods", each(ctx, list, metav1.ListOptions{FieldSelector: unfinished}, func(pod *corev1.Pod) {
-		read.Pods = append(read.Pods, pod)
-	}))
-}
-
-func (r *Reader) topologies(ctx context.Context, read *Cluster) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.packtree.KaiV1alpha1().Topologies().List(ctx, options)
-	}
-	return each(ctx, list, metav1.ListOptions{},
-		func(topology *kai.Topology) { read.Topologies[topology.Name] = topology })
-}
-
-func (r *Reader) podGroups(ctx context.Context, read *Cluster) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).List(ctx, options)
-	}
-	return each(ctx, list, metav1.ListOptions{},
-		func(podGroup *scheduling.PodGroup) { read.PodGroups = append(read.PodGroups, podGroup) })
-}
-
-// zones reads NodeResourceTopologies. Of a kind that most clusters do not serve no note is made.
-func (r *Reader) zones(ctx context.Context, reading *reading) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.dynamic.Resource(zones.Resource).List(ctx, options)
-	}
-	err := each(ctx, list, metav1.ListOptions{}, func(object *unstructured.Unstructured) {
+// readZones reads NodeResourceTopologies. Of a kind that most clusters do not serve no note is made.
+func (r *Reader) readZones(ctx context.Context, reading *reading) error {
+	kind, err := each(ctx, r.zones(), func(object *unstructured.Unstructured) {
 		if node, err := zonesOf(object); err != nil {
 			reading.notes.Store(err.Error(), nil)
 		} else {
@@ -214,7 +176,7 @@ func (r *Reader) zones(ctx context.Context, reading *reading) error {
 	if r.withoutZones(err) {
 		return nil
 	}
-	return reading.optional(zonesName, err)
+	return reading.optional(kind, err)
 }
 
 func zonesOf(object *unstructured.Unstructured) (*zones.Node, error) {
@@ -225,9 +187,6 @@ func zonesOf(object *unstructured.Unstructured) (*zones.Node, error) {
 	return node, err
 }
 
-// zonesName is what notes call the zones of nodes.
-const zonesName = "NodeResourceTopologies"
-
 // withoutZones reports whether a list failed because the cluster serves no NodeResourceTopologies. The API server turns
 // down those without the right before it looks for the kind.
 func (r *Reader) withoutZones(err error) bool {
@@ -237,52 +196,37 @@ func (r *Reader) withoutZones(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }
 
-// nativeGroups reads the PodGroups of Kubernetes. Of kinds that most clusters do not serve no note is made.
-func (r *Reader) nativeGroups(ctx context.Context, reading *reading, native *nativegroups.Forest) error {
-	for _, kind := range nativegroups.Kinds {
-		mapping, err := r.mapper.RESTMapping(kind)
-		if meta.IsNoMatchError(err) {
-			continue
-		}
-		if err == nil {
-			err = each(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return r.dynamic.Resource(mapping.Resource).List(ctx, options)
-			}, metav1.ListOptions{}, func(object *unstructured.Unstructured) {
-				if group, err := nativegroups.Read(object); err != nil {
-					reading.notes.Store(err.Error(), nil)
-				} else {
-					native.Set(group)
-				}
-			})
-		}
-		if err := reading.optional(kind.String(), err); err != nil {
+// readNatives reads the PodGroups of Kubernetes.
+func (r *Reader) readNatives(ctx context.Context, reading *reading, native *nativegroups.Forest) error {
+	natives, err := r.natives()
+	if err != nil {
+		return err
+	}
+	for _, source := range natives {
+		if err := reading.optional(each(ctx, source, func(object *unstructured.Unstructured) {
+			if group, err := nativegroups.Read(object); err != nil {
+				reading.notes.Store(err.Error(), nil)
+			} else {
+				native.Set(group)
+			}
+		})); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Reader) priorities(ctx context.Context, read *Cluster) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.kube.SchedulingV1().PriorityClasses().List(ctx, options)
-	}
-	return each(ctx, list, metav1.ListOptions{},
-		func(class *schedulingv1.PriorityClass) { read.Priorities = append(read.Priorities, class) })
-}
-
 // Events returns the events of a namespace. The error says which role to ask for, if it is a matter of rights.
 func (r *Reader) Events(ctx context.Context, namespace string) (events []*corev1.Event, err error) {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.kube.CoreV1().Events(namespace).List(ctx, options)
-	}
-	err = each(ctx, list, metav1.ListOptions{}, func(event *corev1.Event) { events = append(events, event) })
+	client := r.kube.CoreV1().Events(namespace)
+	_, err = each(ctx, sourceOf("events", &corev1.Event{}, "", client), into(&events))
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("%w; ask for ClusterRole %s", err, ViewerRole)
 	}
 	return events, err
 }
 
-func (r *Reader) workloads(ctx context.Context, reading *reading, namespace string) error {
+func (r *Reader) readWorkloads(ctx context.Context, reading *reading, namespace string) error {
 	for _, kind := range inventory.WorkloadKinds {
 		mapping, err := r.mapper.RESTMapping(kind)
 		if meta.IsNoMatchError(err) {
@@ -291,36 +235,11 @@ func (r *Reader) workloads(ctx context.Context, reading *reading, namespace stri
 		if err != nil {
 			return fmt.Errorf("asking for the version of %s: %w", kind, err)
 		}
-		if err := reading.optional(mapping.Resource.Resource,
-			r.list(ctx, reading.read, mapping.Resource, namespace)); err != nil {
+		source := sourceOf(mapping.Resource.Resource, &unstructured.Unstructured{}, "",
+			r.dynamic.Resource(mapping.Resource).Namespace(namespace))
+		if err := reading.optional(each(ctx, source, into(&reading.read.Workloads))); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (r *Reader) list(
-	ctx context.Context, read *Cluster, resource schema.GroupVersionResource, namespace string,
-) error {
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return r.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
-	}
-	return each(ctx, list, metav1.ListOptions{},
-		func(object *unstructured.Unstructured) { read.Workloads = append(read.Workloads, object) })
-}
-
-// each lists page by page.
-func each[T runtime.Object](
-	ctx context.Context, list pager.ListPageFunc, options metav1.ListOptions, take func(T),
-) error {
-	pages := pager.New(list)
-	pages.PageSize = pageSize
-	return pages.EachListItem(ctx, options, func(object runtime.Object) error {
-		item, ok := object.(T)
-		if !ok {
-			return fmt.Errorf("the API server lists %T among %T", object, item)
-		}
-		take(item)
-		return nil
-	})
 }

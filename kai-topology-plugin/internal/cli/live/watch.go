@@ -11,13 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -31,43 +30,16 @@ const settling = 100 * time.Millisecond
 // Trouble gets errors of watches, which are tried again, and of objects; several watches may call it at once.
 func (r *Reader) Watch(ctx context.Context, take func(*Cluster), trouble func(error)) error {
 	w := &watching{ctx: ctx, changed: make(chan struct{}, 1), trouble: trouble}
-	w.nodes = follow(w, &corev1.Node{}, "nodes", metav1.ListOptions{},
-		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return r.kube.CoreV1().Nodes().List(ctx, options)
-		},
-		r.kube.CoreV1().Nodes().Watch)
-	w.pods = follow(w, &corev1.Pod{}, "pods", metav1.ListOptions{FieldSelector: unfinished},
-		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return r.kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
-		},
-		r.kube.CoreV1().Pods(metav1.NamespaceAll).Watch)
-	w.topologies = follow(w, &kai.Topology{}, "Topologies", metav1.ListOptions{},
-		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return r.packtree.KaiV1alpha1().Topologies().List(ctx, options)
-		},
-		r.packtree.KaiV1alpha1().Topologies().Watch)
-	w.podGroups = follow(w, &scheduling.PodGroup{}, "PodGroups", metav1.ListOptions{},
-		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).List(ctx, options)
-		},
-		r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).Watch)
-	w.zones = follow(w, &unstructured.Unstructured{}, zonesName, metav1.ListOptions{},
-		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return r.dynamic.Resource(zones.Resource).List(ctx, options)
-		},
-		r.dynamic.Resource(zones.Resource).Watch)
+	w.nodes, w.pods = w.follow(r.nodes()), w.follow(r.pods())
+	w.topologies, w.podGroups, w.zones = w.follow(r.topologies()), w.follow(r.podGroups()), w.follow(r.zones())
 	_ = w.zones.informer.SetTransform(w.reportOf) // It has not been started.
 	w.withoutZones = r.withoutZones
-	for _, each := range nativegroups.Kinds {
-		mapping, err := r.mapper.RESTMapping(each)
-		if err != nil {
-			continue // Most clusters do not serve them.
-		}
-		w.natives = append(w.natives, follow(w, &unstructured.Unstructured{}, each.String(), metav1.ListOptions{},
-			func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return r.dynamic.Resource(mapping.Resource).List(ctx, options)
-			},
-			r.dynamic.Resource(mapping.Resource).Watch))
+	natives, err := r.natives()
+	if err != nil {
+		return err
+	}
+	for _, native := range natives {
+		w.natives = append(w.natives, w.follow(native))
 	}
 	if err := w.start(); err != nil {
 		return err
@@ -92,52 +64,21 @@ type watching struct {
 
 // kind is a kind of objects that is followed, or one that cannot be, and then has none.
 type kind struct {
-	name     string
-	probe    func() error
+	source
 	informer cache.SharedIndexInformer
 	followed bool
 }
 
-type (
-	list   = func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	listen = func(context.Context, metav1.ListOptions) (watch.Interface, error)
-)
-
-func follow(
-	w *watching, example runtime.Object, name string, options metav1.ListOptions, list list, listen listen,
-) *kind {
-	with := func(asked metav1.ListOptions) metav1.ListOptions {
-		asked.FieldSelector = options.FieldSelector
-		return asked
-	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, asked metav1.ListOptions) (runtime.Object, error) {
-			return list(ctx, with(asked))
-		},
-		WatchFuncWithContext: func(ctx context.Context, asked metav1.ListOptions) (watch.Interface, error) {
-			return listen(ctx, with(asked))
-		},
-	}
-	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{})
-	_ = informer.SetTransform(withoutManagedFields) // It has not been started.
+func (w *watching) follow(from source) *kind {
+	informer := cache.NewSharedIndexInformer(from.ListWatch, from.example, 0, cache.Indexers{})
+	_ = informer.SetTransform(ganglister.WithoutManagedFields) // It has not been started.
 	_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if apierrors.IsForbidden(err) {
 			err = fmt.Errorf("%w; ask for ClusterRole %s", err, ViewerRole)
 		}
-		w.trouble(fmt.Errorf("watching %s: %w", name, err))
+		w.trouble(fmt.Errorf("watching %s: %w", from.name, err))
 	})
-	return &kind{name: name, informer: informer, probe: func() error {
-		_, err := list(w.ctx, metav1.ListOptions{Limit: 1})
-		return err
-	}}
-}
-
-// withoutManagedFields drops the managed fields: they are unused, and often the larger part of an object.
-func withoutManagedFields(object any) (any, error) {
-	if accessor, ok := object.(metav1.Object); ok {
-		accessor.SetManagedFields(nil)
-	}
-	return object, nil
+	return &kind{source: from, informer: informer}
 }
 
 // report is what a NodeResourceTopology says; its node is nil if it cannot be read.
@@ -166,7 +107,7 @@ func (w *watching) start() error {
 	reading := reading{read: &Cluster{}}
 	kinds := append([]*kind{w.nodes, w.pods, w.topologies, w.podGroups, w.zones}, w.natives...)
 	for _, k := range kinds {
-		err := k.probe()
+		_, err := k.ListWithContext(w.ctx, metav1.ListOptions{Limit: 1})
 		if k == w.zones && w.withoutZones(err) {
 			continue
 		}
