@@ -302,12 +302,10 @@ func reasonOf(e *packing.Explanation) Reason {
 		Group: e.Group, Level: e.Level, Domain: e.Domain.String(), Fit: e.Fit, Wanted: e.Wanted, Sentence: e.Sentence,
 	}
 	for _, short := range e.Short {
-		r.Short = append(r.Short, Shortage{
-			Resource: short.Resource, Amount: short.Amount, Needed: short.Needed, Free: short.Free,
-		})
+		r.Short = append(r.Short, Shortage(short))
 	}
 	for _, excluded := range e.Excluded {
-		r.Excluded = append(r.Excluded, Exclusion{Reason: excluded.Reason, Nodes: excluded.Nodes})
+		r.Excluded = append(r.Excluded, Exclusion(excluded))
 	}
 	return r
 }

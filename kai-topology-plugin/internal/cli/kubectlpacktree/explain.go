@@ -5,6 +5,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
+	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
 func (p *plugin) explainCommand() *cobra.Command {
@@ -72,7 +73,7 @@ func (p *plugin) explain(command *cobra.Command, from *source, args []string, ou
 	}
 	report.Notes = append(report.Notes, read.Notes...)
 	if output == "json" {
-		return printJSON(command.OutOrStdout(), report)
+		return place.WriteJSON(command.OutOrStdout(), report)
 	}
 	note(command, read.Notes)
 	_, err = command.OutOrStdout().Write([]byte(drawExplanation(pen, report)))

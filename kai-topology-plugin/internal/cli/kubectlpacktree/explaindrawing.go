@@ -9,7 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
-	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/brief"
 )
@@ -216,9 +216,9 @@ func standsIn(domains map[string][]string) (text, single string) {
 		case len(paths) == 1:
 			single = paths[0]
 		case single == "":
-			return fmt.Sprintf("%d %ss", len(paths), overview.LevelName(level)), ""
+			return fmt.Sprintf("%d %ss", len(paths), nodes.LevelName(level)), ""
 		default:
-			return fmt.Sprintf("%s (%d %ss)", single, len(paths), overview.LevelName(level)), single
+			return fmt.Sprintf("%s (%d %ss)", single, len(paths), nodes.LevelName(level)), single
 		}
 	}
 	return single, single
@@ -289,7 +289,7 @@ func drawReason(b *strings.Builder, pen *drawing.Pen, reason explanation.Reason)
 	if reason.Wanted > 0 {
 		where := "the whole cluster"
 		if reason.Domain != "" {
-			where = fmt.Sprintf("%s %s", overview.LevelName(reason.Level), reason.Domain)
+			where = fmt.Sprintf("%s %s", nodes.LevelName(reason.Level), reason.Domain)
 		}
 		fmt.Fprintf(b, "    nearest    %s: %d of %d pods fit\n", where, reason.Fit, reason.Wanted)
 	}
@@ -305,11 +305,7 @@ func drawReason(b *strings.Builder, pen *drawing.Pen, reason explanation.Reason)
 
 // baseAmount writes what the search counts in: bytes, and thousandths of CPUs.
 func baseAmount(resource string, amount int64) string {
-	const thousandths = 1000
-	if resource == "cpu" {
-		return amountText(resource, float64(amount)/thousandths)
-	}
-	return amountText(resource, float64(amount))
+	return amountText(resource, nodes.InUnits(resource, amount))
 }
 
 func drawRemedies(b *strings.Builder, pen *drawing.Pen, gang *explanation.Gang) {

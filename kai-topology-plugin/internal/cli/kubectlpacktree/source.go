@@ -1,9 +1,7 @@
 package kubectlpacktree
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -70,11 +68,4 @@ func note(command *cobra.Command, notes []string) {
 	for _, line := range notes {
 		fmt.Fprintln(command.ErrOrStderr(), "note: "+line)
 	}
-}
-
-func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }

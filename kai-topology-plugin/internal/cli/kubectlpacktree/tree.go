@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
 func (p *plugin) treeCommand() *cobra.Command {
@@ -91,7 +92,7 @@ func (p *plugin) tree(command *cobra.Command, from *source, asked overview.Quest
 		return err
 	}
 	if output == "json" {
-		return printJSON(command.OutOrStdout(), seen)
+		return place.WriteJSON(command.OutOrStdout(), seen)
 	}
 	note(command, seen.Notes)
 	_, err = command.OutOrStdout().Write([]byte(drawTree(pen, seen, level)))

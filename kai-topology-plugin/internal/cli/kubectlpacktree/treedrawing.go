@@ -13,6 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/brief"
 )
 
@@ -126,7 +127,7 @@ func appendRows(rows []row, of *occupancy.Domain, indent string, levels []string
 }
 
 func unlabelledRow(of *occupancy.Domain) row {
-	title := "no " + overview.LevelName(of.Level) + " label"
+	title := "no " + nodes.LevelName(of.Level) + " label"
 	return row{title: title, domain: of, nodes: brief.Count(of.Nodes, "node"), leaf: true}
 }
 
@@ -159,7 +160,7 @@ func alike(a, b *occupancy.Domain) bool {
 }
 
 func rowOf(run []*occupancy.Domain) row {
-	first, level := run[0], overview.LevelName(run[0].Level)
+	first, level := run[0], nodes.LevelName(run[0].Level)
 	title := level + " " + first.Name
 	if first.Level == corev1.LabelHostname {
 		title = first.Name

@@ -176,7 +176,7 @@ func try(
 
 func printWhatIf(command *cobra.Command, output string, cluster *inventory.Inventory, result *whatIfResult) error {
 	if output == "json" {
-		return printJSON(command.OutOrStdout(), result)
+		return place.WriteJSON(command.OutOrStdout(), result)
 	}
 	notes := slices.Clone(result.Notes)
 	if len(result.DecidedFirst) > 0 {
@@ -234,20 +234,11 @@ func decidable(read *inventory.Inventory, documents []manifests.Document) error 
 		strings.Join(kinds, ", "), pipe)
 }
 
-func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
-	named := map[string]bool{}
+func priorityNotes(read *live.Cluster, asked *inventory.Inventory) (notes []string) {
 	for _, class := range read.MissingPriorities(asked.Pods) {
-		named[class] = true
+		notes = append(notes, fmt.Sprintf("the cluster has no PriorityClass %s, so it would refuse the pods that name "+
+			"it; they are decided with priority 0", class))
 	}
-	var notes []string
-	for class := range named {
-		notes = append(notes,
-			fmt.Sprintf(
-				"the cluster has no PriorityClass %s, so it would refuse the pods that name it; "+
-					"they are decided with priority 0",
-				class))
-	}
-	slices.Sort(notes)
 	return notes
 }
 

@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/offline/place"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/brief"
 	"packtree.dev/shared/didyoumean"
@@ -82,7 +83,7 @@ func (p *plugin) whatIfWithout(command *cobra.Command, flags whatIfFlags) error 
 	}
 	report := lossReportOf(nodes, losses, read.Notes)
 	if flags.output == "json" {
-		err = printJSON(command.OutOrStdout(), report)
+		err = place.WriteJSON(command.OutOrStdout(), report)
 	} else {
 		note(command, report.Notes)
 		_, err = io.WriteString(command.OutOrStdout(), drawLosses(pen, report))

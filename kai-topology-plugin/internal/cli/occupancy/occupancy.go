@@ -75,11 +75,7 @@ func Resource(all []*corev1.Node) corev1.ResourceName {
 func Of(
 	cluster *inventory.Inventory, levels podgrouptree.Hierarchy, name corev1.ResourceName, shown func(gang.Key) bool,
 ) *Domain {
-	standing := map[string][]*corev1.Pod{}
-	for _, pod := range inventory.Standing(cluster.Pods) {
-		standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
-	}
-	root, labels := &Domain{}, levels.NodeLabels()
+	standing, root, labels := cluster.OnNodes(), &Domain{}, levels.NodeLabels()
 	for _, node := range cluster.Nodes {
 		stock := stockOf(node, standing[node.Name], name, shown)
 		domains := root.descend(node, labels)

@@ -20,23 +20,14 @@ func zonesOf(reported *zones.Node, node *corev1.Node, pods []*corev1.Pod, name c
 		if free != nil {
 			left = free[i]
 		}
-		amounts := Amounts{Total: amount(name, zone.Allocatable[string(name)])}
+		amounts := Amounts{Total: nodes.InUnits(string(name), zone.Allocatable[string(name)])}
 		rest := &amounts.Free
 		if !nodes.Schedulable(node) {
 			rest = &amounts.Unavailable
 		}
-		*rest = min(amount(name, left[string(name)]), amounts.Total)
+		*rest = min(nodes.InUnits(string(name), left[string(name)]), amounts.Total)
 		amounts.Used = amounts.Total - *rest
 		all = append(all, &Domain{Name: zone.Name, Amounts: amounts})
 	}
 	return all
-}
-
-// amount is that of a zone in the unit of the resource.
-func amount(name corev1.ResourceName, inZone int64) float64 {
-	if name == corev1.ResourceCPU {
-		const milli = 1000
-		return float64(inZone) / milli
-	}
-	return float64(inZone)
 }

@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -66,7 +65,7 @@ func HistoryOf(cluster *inventory.Inventory, all []*corev1.Event, key gang.Key) 
 	return eventsOf(all).of(podGroup, cluster.Members()[key])
 }
 
-// histories returns those of the gangs that events say something about, by namespace and name.
+// histories returns those of the gangs that events say something about.
 func histories(cluster *inventory.Inventory, shows func(gang.Key) bool) (found []*History) {
 	if len(cluster.Events) == 0 {
 		return nil
@@ -81,9 +80,6 @@ func histories(cluster *inventory.Inventory, shows func(gang.Key) bool) (found [
 			found = append(found, history)
 		}
 	}
-	slices.SortFunc(found, func(a, b *History) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Gang, b.Gang))
-	})
 	return found
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -48,22 +48,10 @@ type Pod struct {
 }
 
 func nodesOf(cluster *inventory.Inventory) []Node {
-	used := map[string]corev1.ResourceList{}
-	for _, pod := range inventory.Standing(cluster.Pods) {
-		sum := used[pod.Spec.NodeName]
-		if sum == nil {
-			sum = corev1.ResourceList{}
-			used[pod.Spec.NodeName] = sum
-		}
-		for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-			total := sum[name]
-			total.Add(amount)
-			sum[name] = total
-		}
-	}
+	on := cluster.OnNodes()
 	result := make([]Node, 0, len(cluster.Nodes))
 	for _, node := range cluster.Nodes {
-		result = append(result, nodeOf(node, used[node.Name]))
+		result = append(result, nodeOf(node, nodes.Used(on[node.Name])))
 	}
 	slices.SortFunc(result, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	return result
@@ -92,11 +80,9 @@ func nodeOf(node *corev1.Node, used corev1.ResourceList) Node {
 func pods(cluster *inventory.Inventory, resource corev1.ResourceName, asked Question) []Pod {
 	result := make([]Pod, 0, len(cluster.Pods))
 	for _, pod := range cluster.Pods {
-		over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if key, _ := gang.KeyOf(pod); over || !asked.shows(key) {
-			continue
+		if key, _ := gang.KeyOf(pod); !podutil.IsPodTerminal(pod) && asked.shows(key) {
+			result = append(result, podOf(pod, resource))
 		}
-		result = append(result, podOf(pod, resource))
 	}
 	slices.SortFunc(result, func(a, b Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -106,7 +92,7 @@ func pods(cluster *inventory.Inventory, resource corev1.ResourceName, asked Ques
 
 func podOf(pod *corev1.Pod, resource corev1.ResourceName) Pod {
 	key, member := gang.KeyOf(pod)
-	requested := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[resource]
+	requested := nodes.Requests(pod)[resource]
 	seen := Pod{
 		Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Gang: key.Name,
 		Amount: requested.AsApproximateFloat64(),

@@ -94,6 +94,11 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 			return nil, err
 		}
 	}
+	byName := *cluster
+	byName.PodGroups = slices.SortedFunc(slices.Values(cluster.PodGroups), func(a, b *scheduling.PodGroup) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	cluster = &byName
 	seen := &Overview{
 		Resource:     string(resource),
 		Topologies:   []Topology{},
@@ -164,14 +169,6 @@ func gangs(cluster *inventory.Inventory, table *turns.Table, shows func(gang.Key
 	return all, nil
 }
 
-// LevelName is what people call a level: the last part of the label key, and host for the host.
-func LevelName(key string) string {
-	if key == corev1.LabelHostname {
-		return "host"
-	}
-	return nodes.ShortName(key)
-}
-
 func offered(nodes []*corev1.Node, resource corev1.ResourceName) error {
 	there := map[string]bool{}
 	for _, node := range nodes {
@@ -208,9 +205,6 @@ func waiting(read *inventory.Inventory, shows func(gang.Key) bool) []Waiting {
 		}
 		result = append(result, waits)
 	}
-	slices.SortFunc(result, func(a, b Waiting) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 	return result
 }
 

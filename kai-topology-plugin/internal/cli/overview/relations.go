@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"slices"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -45,8 +44,5 @@ func relationsOf(read *inventory.Inventory, shows func(gang.Key) bool) ([]Relati
 			result = append(result, Relation{key.Namespace, key.Name, relation})
 		}
 	}
-	slices.SortStableFunc(result, func(a, b Relation) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Gang, b.Gang))
-	})
 	return result, nil
 }

@@ -1,9 +1,7 @@
 package overview
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/brief"
 )
 
 // Reservation is room on nodes that others have to leave to a gang that waits.
@@ -35,11 +34,7 @@ func (r *Reservation) Text() string {
 			why += ", until " + r.Until.UTC().Format(time.RFC3339)
 		}
 	}
-	pods := "1 pod"
-	if len(r.Nodes) > 1 {
-		pods = fmt.Sprintf("%d pods", len(r.Nodes))
-	}
-	return fmt.Sprintf("room for %s on %s, %s", pods, NodeNames(r.Nodes), why)
+	return fmt.Sprintf("room for %s on %s, %s", brief.Count(len(r.Nodes), "pod"), NodeNames(r.Nodes), why)
 }
 
 // namedNodes is how many nodes are named before the rest is counted.
@@ -53,7 +48,7 @@ func NodeNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
 }
 
-// reservations lists the reservations in the statuses of PodGroups, by gang. Reservations of other namespaces are shown
+// reservations lists the reservations in the statuses of PodGroups. Reservations of other namespaces are shown
 // too: they are the reason why room that looks free is not.
 func reservations(read *inventory.Inventory) (kept []Reservation) {
 	for _, podGroup := range read.PodGroups {
@@ -64,8 +59,5 @@ func reservations(read *inventory.Inventory) (kept []Reservation) {
 			})
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b Reservation) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Gang, b.Gang))
-	})
 	return kept
 }

@@ -205,11 +205,7 @@ func (p *unplaced) nearest() string {
 	if len(p.why.Domain) == 0 {
 		return "the cluster"
 	}
-	level := p.why.Level[strings.LastIndex(p.why.Level, "/")+1:]
-	if p.why.Level == corev1.LabelHostname {
-		level = "host"
-	}
-	return level + " " + p.why.Domain.String()
+	return nodes.LevelName(p.why.Level) + " " + p.why.Domain.String()
 }
 
 // inNearest reports whether a node stands in that domain.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 	"packtree.dev/shared/podgrouptree"
@@ -29,12 +30,18 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 		}
 		results[name] = &given.SubGroups[i]
 	}
-	on := standing(turn.Gang, given.Assignments)
+	standing := standing(turn.Gang, given.Assignments)
 	for _, group := range turn.Gang.Tree.Groups() {
 		result := results[group.Name]
 		if result == nil {
 			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
 			continue
+		}
+		var on []string
+		for leaf, nodes := range standing {
+			if gang.Within(turn.Gang.Tree, group.Name, leaf) {
+				on = append(on, nodes...)
+			}
 		}
 		v.subGroup(given, result, group, v.domains(group, on), v.zones(group, on), turn.Hold != nil)
 	}
@@ -71,8 +78,8 @@ func (v *verifier) subGroup(
 	}
 }
 
-// domains are those in which the pods of a group stand, sorted, by level of its topology.
-func (v *verifier) domains(group *podgrouptree.Group, on map[string][]string) map[string][]string {
+// domains are those of the nodes of a group, sorted, by level of its topology.
+func (v *verifier) domains(group *podgrouptree.Group, on []string) map[string][]string {
 	topology := v.cluster.Topologies[group.Constraint.Topology]
 	if topology == nil {
 		return nil
@@ -82,15 +89,11 @@ func (v *verifier) domains(group *podgrouptree.Group, on map[string][]string) ma
 	for _, level := range levels {
 		domains[level] = nil
 	}
-	for _, leaf := range leavesOf(group) {
-		for _, name := range on[leaf.Name] {
-			node := v.nodes[name]
-			if node == nil {
-				continue
-			}
+	for _, name := range on {
+		if node := v.nodes[name]; node != nil {
 			path := nodes.Path(node.Labels, levels)
 			for depth := range path {
-				domains[levels[depth]] = append(domains[levels[depth]], pathText(path[:depth+1]))
+				domains[levels[depth]] = append(domains[levels[depth]], path[:depth+1].String())
 			}
 		}
 	}
@@ -107,46 +110,21 @@ func (v *verifier) zoneLevel(group *podgrouptree.Group) string {
 	return levels.Zone()
 }
 
-// zones are the paths of all NUMA zones of the nodes on which pods of a group stand. Which of these the pods have, the
-// kubelets decide.
-func (v *verifier) zones(group *podgrouptree.Group, on map[string][]string) (paths []string) {
+// zones are the paths of all NUMA zones of the nodes of a group. Which of these the pods have, the kubelets decide.
+func (v *verifier) zones(group *podgrouptree.Group, on []string) (paths []string) {
 	topology := v.cluster.Topologies[group.Constraint.Topology]
 	if v.zoneLevel(group) == "" {
 		return nil
 	}
 	levels := nodes.Levels(topology)
-	for _, leaf := range leavesOf(group) {
-		for _, name := range on[leaf.Name] {
-			if node := v.nodes[name]; node != nil && v.cluster.Zones.Node(name) != nil {
-				for _, zone := range v.cluster.Zones.Node(name).Zones {
-					paths = append(paths, pathText(nodes.ZonePath(node, levels, zone.Name)))
-				}
+	for _, name := range on {
+		if node := v.nodes[name]; node != nil && v.cluster.Zones.Node(name) != nil {
+			for _, zone := range v.cluster.Zones.Node(name).Zones {
+				paths = append(paths, nodes.ZonePath(node, levels, zone.Name).String())
 			}
 		}
 	}
 	return paths
-}
-
-func leavesOf(group *podgrouptree.Group) []*podgrouptree.Group {
-	if group.Leaf() {
-		return []*podgrouptree.Group{group}
-	}
-	var leaves []*podgrouptree.Group
-	for _, child := range group.Children {
-		leaves = append(leaves, leavesOf(child)...)
-	}
-	return leaves
-}
-
-var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
-
-// pathText writes a domain as place does: label values joined by "/", and escaped.
-func pathText(path []string) string {
-	escaped := make([]string, len(path))
-	for i, value := range path {
-		escaped[i] = pathEscaper.Replace(value)
-	}
-	return strings.Join(escaped, "/")
 }
 
 func listed(paths []string) string {

@@ -13,10 +13,15 @@ import (
 )
 
 func printJSON(w io.Writer, _ *inventory.Inventory, decided *Result) error {
+	return WriteJSON(w, decided)
+}
+
+// WriteJSON writes a value for programs and people.
+func WriteJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(decided)
+	return encoder.Encode(value)
 }
 
 // printYAML prints the pods that have a node, running or placed now, in the order of the input. Together with the nodes

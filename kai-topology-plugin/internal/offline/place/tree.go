@@ -128,10 +128,7 @@ func summary(podGroup PodGroupResult) string {
 }
 
 func topologyBranch(in *inventory.Inventory, levels []string) *branch {
-	standing := map[string][]*corev1.Pod{}
-	for _, pod := range inventory.Standing(in.Pods) {
-		standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
-	}
+	standing := in.OnNodes()
 	sorted := slices.SortedFunc(slices.Values(in.Nodes), func(a, b *corev1.Node) int {
 		return cmp.Or(slices.Compare(nodes.Path(a.Labels, levels), nodes.Path(b.Labels, levels)),
 			strings.Compare(a.Name, b.Name))

@@ -13,15 +13,7 @@ import (
 
 // utilisation says how much of a node its pods use: its devices if it has any, else its CPUs.
 func utilisation(node *corev1.Node, pods []*corev1.Pod) string {
-	used := corev1.ResourceList{}
-	for _, pod := range pods {
-		for name, amount := range nodes.Requests(pod) {
-			sum := used[name]
-			sum.Add(amount)
-			used[name] = sum
-		}
-	}
-	var shown []string
+	used, shown := nodes.Used(pods), []string{}
 	for _, name := range interesting(node.Status.Allocatable) {
 		amount, offered := used[name], node.Status.Allocatable[name]
 		shown = append(shown, fmt.Sprintf("%s %s/%s", nodes.ShortName(string(name)), amount.String(), offered.String()))

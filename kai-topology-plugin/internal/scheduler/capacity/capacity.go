@@ -103,12 +103,8 @@ func (n Node) share(reported []string) []Resource {
 		if !n.Usable {
 			continue
 		}
-		unit := 1.0
-		if name == string(corev1.ResourceCPU) {
-			unit = 1000 // Kept in millicores.
-		}
-		resources[i].Offered = float64(n.Allocatable[name]) / unit
-		resources[i].Free = max(0, float64(n.Allocatable[name]-n.Used[name])/unit)
+		resources[i].Offered = nodes.InUnits(name, n.Allocatable[name])
+		resources[i].Free = max(0, nodes.InUnits(name, n.Allocatable[name]-n.Used[name]))
 	}
 	return resources
 }
