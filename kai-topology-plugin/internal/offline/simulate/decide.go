@@ -77,7 +77,7 @@ func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (b
 		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.room, s.gangs.Now())
 	}
 	s.wakeFor(s.reserver.Extend(r.rank.Gang, moment(s.now)))
-	if alike := s.alike(r.podGroup); alike != nil {
+	if alike := r.alike(); alike != "" {
 		if last, known := s.refused[alike]; known && last.room == r.tried {
 			return false, nil
 		}
@@ -86,21 +86,19 @@ func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (b
 	return s.preempt(ctx, r)
 }
 
-// alike is what plain gangs without pods on nodes have in common with others like them; nil for other gangs. A refusal
+// alike is what plain gangs without pods on nodes have in common with others like them; empty for other gangs. A refusal
 // holds for all of these while room only gets less: their pods have no rules.
-func (s *simulator) alike(podGroup *scheduling.PodGroup) any {
-	if r := s.by[gang.KeyOfPodGroup(podGroup)]; r != nil && len(r.standing) == 0 && r.job.alike != "" {
+func (r *run) alike() string {
+	if len(r.standing) == 0 {
 		return r.job.alike
 	}
-	return nil
+	return ""
 }
 
 // answer decides a gang, without a search if its refusal is certain.
 func (s *simulator) answer(ctx context.Context, r *run) (*solve.Answer, error) {
-	if alike := s.alike(r.podGroup); alike != nil {
-		if short, refused := s.refusedAlready(r, alike); refused {
-			return &solve.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
-		}
+	if short, refused := s.refusedAlready(r); refused {
+		return &solve.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
 	}
 	request, err := s.request(r)
 	if err != nil {
@@ -136,20 +134,15 @@ func (r *run) takes(answer *solve.Answer) gangstate.Taking {
 // refusedAlready reports without a search that a plain gang does not fit, and what it is short of: one like it was
 // refused, room only gets less within one state of the room, and lower ranks have to leave more room to overdue gangs;
 // or all that is free together is too little.
-func (s *simulator) refusedAlready(r *run, alike any) (short []packing.Explanation, refused bool) {
-	if last, known := s.refused[alike]; known && last.room == s.room {
+func (s *simulator) refusedAlready(r *run) (short []packing.Explanation, refused bool) {
+	if r.alike() == "" {
+		return nil, false
+	}
+	if last, known := s.refused[r.alike()]; known && last.room == s.room {
 		return last.short, true
 	}
 	lacking := s.usage.lacking(r.kinds[0])
-	return shortOf(lacking), len(lacking) > 0
-}
-
-func shortOf(resources []string) []packing.Explanation {
-	var short []packing.Shortage
-	for _, resource := range resources {
-		short = append(short, packing.Shortage{Resource: resource})
-	}
-	return []packing.Explanation{{Short: short}}
+	return []packing.Explanation{{Short: lacking}}, len(lacking) > 0
 }
 
 func (s *simulator) podGroup(key gang.Key) (*scheduling.PodGroup, error) {
@@ -171,7 +164,7 @@ func (s *simulator) fitsAlone(ctx context.Context, r *run) (bool, error) {
 		}
 		s.alone = s.alone.KeepingRoom()
 	}
-	podGroup, pods := r.job.objects(r.arrived)
+	podGroup, pods := r.job.objects(r.Arrived)
 	assembled, hold := gang.Assemble(podGroup, pods, s.cluster.Levels)
 	answer, err := s.alone.Try(ctx, turns.Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // preempt has gangs of lower priority leave for one that does not fit, if that helps. Pods of the cluster itself stay.
 func (s *simulator) preempt(ctx context.Context, r *run) (bool, error) {
 	below := func(other *run) bool { return other.priority < r.priority }
-	if !slices.ContainsFunc(s.active, below) || slices.ContainsFunc(r.pending, preemptsNever) {
+	if !slices.ContainsFunc(s.active, below) || s.assemble(r).PreemptsNobody() {
 		return false, nil
 	}
 	choice, err := s.victims(ctx, r)
@@ -65,8 +65,4 @@ func (s *simulator) victims(ctx context.Context, r *run) (*preemption.Choice, er
 		err = ctx.Err()
 	}
 	return choice, err
-}
-
-func preemptsNever(pod *corev1.Pod) bool {
-	return pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
 }

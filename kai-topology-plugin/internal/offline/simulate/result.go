@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
+
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 )
 
 // States of a gang at the end.
@@ -57,47 +58,37 @@ type Sample struct {
 func (s *simulator) result(ctx context.Context) (*Result, error) {
 	result := &Result{Gangs: []Gang{}, Capacity: map[string]float64{}, Series: s.usage.series}
 	for resource, amount := range s.usage.capacity {
-		result.Capacity[resource] = inUnits(resource, amount)
+		result.Capacity[resource] = nodes.InUnits(resource, amount)
 	}
 	for _, r := range s.runs {
 		state, err := s.stateOf(ctx, r)
 		if err != nil {
 			return nil, fmt.Errorf("gang %s: %w", r.job.Name, err)
 		}
-		gang := Gang{
-			Name: r.job.Name, Arrived: r.arrived, Started: known(r.started), Ended: known(r.ended), State: state,
-			Nodes: r.nodes, Domains: r.domains, LeastDomains: r.least, Preemptions: r.preemptions, Moves: r.moves,
-		}
+		r.State = state
 		if r.queued && r.held != nil {
-			gang.held = r.held.Message
+			r.Gang.held = r.held.Message
 		}
-		result.Gangs = append(result.Gangs, gang)
+		result.Gangs = append(result.Gangs, r.Gang)
 	}
 	return result, nil
 }
 
 func (s *simulator) stateOf(ctx context.Context, r *run) (string, error) {
 	switch {
-	case !math.IsNaN(r.ended):
+	case r.Ended != nil:
 		return Ended, nil
 	case r.running:
 		return Running, nil
 	case r.podGroup == nil:
 		return Infeasible, nil
-	case !math.IsNaN(r.started):
+	case r.Started != nil:
 		return Waiting, nil
 	}
 	if fits, err := s.fitsAlone(ctx, r); err != nil || fits {
 		return Waiting, err
 	}
 	return Infeasible, nil
-}
-
-func known(at float64) *float64 {
-	if math.IsNaN(at) {
-		return nil
-	}
-	return &at
 }
 
 // JSON writes the result as one object.

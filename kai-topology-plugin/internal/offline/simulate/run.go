@@ -18,10 +18,9 @@ import (
 
 // run is a gang of the stream that has arrived.
 type run struct {
-	job     *Job
-	arrived float64
-	// started and ended are NaN until they are.
-	started, ended float64
+	job *Job
+	// Gang is what became of the gang so far, but for its state.
+	Gang
 	// left is how much of the duration is left to run, since the gang was started the last time, at resumed.
 	left, resumed float64
 	running       bool
@@ -32,7 +31,7 @@ type run struct {
 	pending, standing []*corev1.Pod
 	priority          int32
 	// lost counts the pods that stood on nodes that failed, and have none again.
-	lost, preemptions, moves int
+	lost int
 	// tried is the state of the room when the gang was last found not to fit; -1 if it was not since it changed.
 	tried int
 	// queued is set while the gang is in waiting, with this rank.
@@ -43,10 +42,6 @@ type run struct {
 	// topologies are the topologies that the gang names, and kinds are what its pods request.
 	topologies []string
 	kinds      []kind
-	// nodes has the number of its pods by node, where it stands or stood last.
-	nodes map[string]int
-	// domains and least count domains by level: those of its pods, and the fewest that could hold these.
-	domains, least map[string]int
 }
 
 func (s *simulator) arrive(job *Job) error {
@@ -55,10 +50,10 @@ func (s *simulator) arrive(job *Job) error {
 		return fmt.Errorf("gang %s: %w", job.Name, err)
 	}
 	r := &run{
-		job: job, arrived: s.now, started: math.NaN(), ended: math.NaN(), left: job.Duration, tried: -1,
-		nodes: map[string]int{}, topologies: gang.TopologiesOf(job.podGroup), kinds: kinds,
+		job: job, left: job.Duration, tried: -1, topologies: gang.TopologiesOf(job.podGroup), kinds: kinds,
+		Gang: Gang{Name: job.Name, Arrived: s.now, Nodes: map[string]int{}, Domains: map[string]int{}},
 	}
-	r.domains, r.least = map[string]int{}, s.domains.least(r.topologies, kinds)
+	r.LeastDomains = s.domains.least(r.topologies, kinds)
 	s.runs = append(s.runs, r)
 	if job.count > 0 && !s.domains.holds(kinds[0]) {
 		s.tooLarge++
@@ -122,7 +117,7 @@ func (s *simulator) start(r *run, nodes map[string]string, kept map[gang.Key]clu
 		if ok {
 			pod.Spec.NodeName = node
 			stand = append(stand, pod)
-			r.nodes[node]++
+			r.Nodes[node]++
 		}
 		return ok
 	})
@@ -134,7 +129,7 @@ func (s *simulator) start(r *run, nodes map[string]string, kept map[gang.Key]clu
 	if !r.running {
 		s.resume(r)
 	} else if moved := min(r.lost, len(stand)); moved > 0 {
-		r.moves, r.lost = r.moves+moved, r.lost-moved
+		r.Moves, r.lost = r.Moves+moved, r.lost-moved
 	}
 	s.unqueue(r)
 	if r.assembled = nil; len(r.pending) > 0 {
@@ -149,7 +144,7 @@ func (s *simulator) start(r *run, nodes map[string]string, kept map[gang.Key]clu
 
 // locate looks in which domains a gang stands.
 func (s *simulator) locate(r *run) (err error) {
-	r.domains, r.least, err = s.domains.locate(r.topologies, r.standing)
+	r.Domains, r.LeastDomains, err = s.domains.locate(r.topologies, r.standing)
 	return err
 }
 
@@ -158,8 +153,8 @@ func (s *simulator) resume(r *run) {
 	r.running, r.resumed, r.lost = true, s.now, 0
 	r.place = len(s.active)
 	s.active = append(s.active, r)
-	if math.IsNaN(r.started) {
-		r.started = s.now
+	if r.Started == nil {
+		r.Started = new(s.now)
 	}
 	r.turn++
 	if !math.IsInf(r.left, 1) {
@@ -181,7 +176,7 @@ func (s *simulator) end(r *run) {
 	s.halt(r)
 	s.unqueue(r)
 	s.opening(func() { s.gangs.PodGroupChanged(r.podGroup, nil, moment(s.now)) })
-	r.ended = s.now
+	r.Ended = new(s.now)
 	delete(s.by, r.job.key())
 	s.index.Remove(r.podGroup)
 	r.podGroup, r.pending, r.standing, r.assembled = nil, nil, nil, nil
@@ -202,8 +197,8 @@ func (r *run) lose(lost func(*corev1.Pod) bool) (leave []*corev1.Pod) {
 			return false
 		}
 		leave = append(leave, pod)
-		if r.nodes[pod.Spec.NodeName]--; r.nodes[pod.Spec.NodeName] == 0 {
-			delete(r.nodes, pod.Spec.NodeName)
+		if r.Nodes[pod.Spec.NodeName]--; r.Nodes[pod.Spec.NodeName] == 0 {
+			delete(r.Nodes, pod.Spec.NodeName)
 		}
 		return true
 	})
@@ -213,7 +208,7 @@ func (r *run) lose(lost func(*corev1.Pod) bool) (leave []*corev1.Pod) {
 
 // evict takes pods of a gang off their nodes. One that cannot go on without them is stopped.
 func (s *simulator) evict(r *run, leaves func(*corev1.Pod) bool) error {
-	r.preemptions++
+	r.Preemptions++
 	leave := r.lose(leaves)
 	if err := s.leave(leave); err != nil {
 		return err
@@ -234,7 +229,7 @@ func (s *simulator) stop(r *run) error {
 	if err := s.leave(leave); err != nil {
 		return err
 	}
-	r.domains, r.least = map[string]int{}, s.domains.least(r.topologies, r.kinds)
+	r.Domains, r.LeastDomains = map[string]int{}, s.domains.least(r.topologies, r.kinds)
 	s.wait(r)
 	return nil
 }

@@ -77,7 +77,7 @@ type simulator struct {
 	// wake is when reserved room may be given back; infinity if none is.
 	wake float64
 	// refused has the answer to the last one of gangs that are alike that did not fit.
-	refused map[any]refusal
+	refused map[string]refusal
 	// alone is the cluster without the stream, made when it is first asked, and fits what it says of gangs that are
 	// alike.
 	alone *turns.Table
@@ -109,7 +109,7 @@ func newSimulator(
 		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
 		gangs: gangstate.New(func(string) bool { return true }, nil),
 		by:    map[gang.Key]*run{}, index: planner.NewIndex(),
-		refused: map[any]refusal{}, fits: map[string]bool{}, wake: math.Inf(1),
+		refused: map[string]refusal{}, fits: map[string]bool{}, wake: math.Inf(1),
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
 	s.view.Trust(offline.Changed)
@@ -264,7 +264,7 @@ func (s *simulator) fail(name string) error {
 	var leave []*corev1.Pod
 	hit := len(s.suspects)
 	for _, r := range s.active {
-		if r.nodes[name] == 0 {
+		if r.Nodes[name] == 0 {
 			continue
 		}
 		lost := r.lose(func(pod *corev1.Pod) bool { return pod.Spec.NodeName == name })

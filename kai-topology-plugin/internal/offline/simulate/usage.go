@@ -9,6 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
 
@@ -54,34 +55,25 @@ func (u *usage) offer(offered packing.Resources, times int64) {
 }
 
 // lacking returns the resources with too little free, summed over all nodes, for the pods.
-func (u *usage) lacking(pods kind) (resources []string) {
-	for resource, amount := range pods.requests {
-		if amount > 0 && u.free[resource]/amount < pods.count {
-			resources = append(resources, resource)
+func (u *usage) lacking(pods kind) (lacking []packing.Shortage) {
+	for _, resource := range slices.Sorted(maps.Keys(pods.requests)) {
+		if amount := pods.requests[resource]; amount > 0 && u.free[resource]/amount < pods.count {
+			lacking = append(lacking, packing.Shortage{Resource: resource})
 		}
 	}
-	slices.Sort(resources)
-	return resources
+	return lacking
 }
 
 // sample records what is in use from a moment on. Of several samples of one moment the last one holds.
 func (u *usage) sample(at float64, waiting, running int) {
 	taken := Sample{At: at, Used: map[string]float64{}, Waiting: waiting, Running: running}
 	for resource := range u.capacity {
-		taken.Used[resource] = inUnits(resource, u.used[resource])
+		taken.Used[resource] = nodes.InUnits(resource, u.used[resource])
 	}
 	if last := len(u.series) - 1; last >= 0 && u.series[last].At == at {
 		u.series = u.series[:last]
 	}
 	u.series = append(u.series, taken)
-}
-
-// inUnits is an amount as Kubernetes writes it: CPU in cores.
-func inUnits(resource string, amount int64) float64 {
-	if resource == string(corev1.ResourceCPU) {
-		return float64(amount) / 1000
-	}
-	return float64(amount)
 }
 
 // kind is pods that request the same.
