@@ -23,6 +23,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
@@ -113,31 +114,19 @@ func (w *Watch) follow(ctx context.Context, client dynamic.Interface, kinds []sc
 }
 
 func (w *Watch) handler() cache.ResourceEventHandler {
-	set := func(object any) {
-		read, ok := object.(*unstructured.Unstructured)
-		if !ok {
+	return ganglister.Handler(func(before, after *unstructured.Unstructured, _ bool) {
+		if after == nil {
+			ref := nativegroups.Ref{Kind: before.GetKind(), Namespace: before.GetNamespace(), Name: before.GetName()}
+			w.change(ref, func() { w.forest.Remove(ref) })
 			return
 		}
-		group, err := nativegroups.Read(read)
+		group, err := nativegroups.Read(after)
 		if err != nil {
 			klog.Background().Error(err, "Reading a group")
 			return
 		}
 		w.change(group.Ref(), func() { w.forest.Set(group) })
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, object any) { set(object) },
-		DeleteFunc: func(object any) {
-			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = missed.Obj
-			}
-			if read, ok := object.(*unstructured.Unstructured); ok {
-				ref := nativegroups.Ref{Kind: read.GetKind(), Namespace: read.GetNamespace(), Name: read.GetName()}
-				w.change(ref, func() { w.forest.Remove(ref) })
-			}
-		},
-	}
+	})
 }
 
 // change changes a group, and tells what becomes of the gangs that it was and is part of.

@@ -1,24 +1,21 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 )
 
 // finishedHandler tells gangs about completed pods, and about completed pods that are deleted.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
-	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod), false, p.clock.Now())) }
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: finished, UpdateFunc: func(_, after any) { finished(after) },
-		DeleteFunc: func(object any) {
-			if pod, ok := objectOf[*corev1.Pod](object); ok {
-				p.effects.do(p.gangs.PodFinished(pod, true, p.clock.Now()))
-			}
-		},
-	}
+	return ganglister.Handler(func(before, after *corev1.Pod, _ bool) {
+		p.effects.do(p.gangs.PodFinished(cmp.Or(after, before), after == nil, p.clock.Now()))
+	})
 }
 
 // watchFinished fills the cache of finished pods until ctx is done.

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
+	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -125,151 +127,92 @@ func (p *Plugin) stopInTime(podGroup *scheduling.PodGroup) {
 }
 
 func (p *Plugin) podHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, atFirst bool) {
-			if !atFirst {
-				p.zonesOutdated(nil, object.(*corev1.Pod))
-			}
-			p.placesChanged(nil, object.(*corev1.Pod))
-			p.expected(object.(*corev1.Pod))
-			p.effects.do(p.gangs.PodChanged(nil, object.(*corev1.Pod), p.clock.Now()))
-		},
-		UpdateFunc: func(before, after any) {
-			p.zonesOutdated(before.(*corev1.Pod), after.(*corev1.Pod))
-			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
-			p.expected(before.(*corev1.Pod), after.(*corev1.Pod))
-			p.effects.do(p.gangs.PodChanged(before.(*corev1.Pod), after.(*corev1.Pod), p.clock.Now()))
-		},
-		DeleteFunc: func(object any) {
-			if pod, ok := objectOf[*corev1.Pod](object); ok {
-				p.zonesOutdated(pod, nil)
-				p.placesChanged(pod, nil)
-				p.expected(pod)
-				p.effects.do(p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now()))
-			}
-		},
-	}
+	return ganglister.Handler(func(before, after *corev1.Pod, atFirst bool) {
+		if !atFirst {
+			p.zonesOutdated(before, after)
+		}
+		stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
+		if stood != stands || after == nil && before.Spec.NodeName != "" {
+			p.mender.clusterChanged()
+		}
+		p.expected(before, after)
+		if after == nil {
+			before = p.lister.AsFinished(before)
+		}
+		p.effects.do(p.gangs.PodChanged(before, after, p.clock.Now()))
+	})
 }
 
 // expected is for pods that come to wait for the name of their gang, or wait for it no more: nothing else is told of
-// them.
+// them. Some may be nil.
 func (p *Plugin) expected(pods ...*corev1.Pod) {
-	for _, pod := range p.waiting(pods) {
+	for _, pod := range p.waiting(slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod == nil })) {
 		if key, _ := gang.KeyOf(pod); gang.Expected(pod) {
 			p.effects.writeStatus(key)
 		}
 	}
 }
 
-// placesChanged is for a pod that was and is, nil where there was or is none: it has come to a node, or left it.
-func (p *Plugin) placesChanged(before, after *corev1.Pod) {
-	stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
-	if stood != stands || before != nil && before.Spec.NodeName != "" && after == nil {
-		p.mender.clusterChanged()
-	}
+func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
+	return ganglister.Handler(func(before, after *scheduling.PodGroup, _ bool) { p.podGroupChanged(before, after) })
 }
 
-func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
-	changed := func(old, podGroup *scheduling.PodGroup) {
-		p.stopInTime(podGroup)
-		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
-			p.mender.clusterChanged()
-		}
-		if concerned(podGroup) {
-			p.mender.changed()
-		}
-		p.effects.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
+// podGroupChanged is for a PodGroup that was and is, nil where there was or is none.
+func (p *Plugin) podGroupChanged(before, after *scheduling.PodGroup) {
+	if after != nil {
+		p.stopInTime(after)
 	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { changed(nil, object.(*scheduling.PodGroup)) },
-		UpdateFunc: func(before, after any) { changed(before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)) },
-		DeleteFunc: func(object any) {
-			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
-				p.mender.clusterChanged()
-				p.effects.do(p.gangs.PodGroupChanged(podGroup, nil, p.clock.Now()))
-			}
-		},
+	if before == nil || after == nil || before.Generation != after.Generation ||
+		!maps.Equal(before.Annotations, after.Annotations) {
+		p.mender.clusterChanged()
 	}
+	if after != nil && concerned(after) {
+		p.mender.changed()
+	}
+	p.effects.do(p.gangs.PodGroupChanged(before, after, p.clock.Now()))
 }
 
 // nativeChanged is for a gang of native groups that was and is, nil where there was or is none. Its Topologies, and the
 // levels that annotations prefer, have no generation: a gang with others is looked at like a new one.
 func (p *Plugin) nativeChanged(before, after *scheduling.PodGroup) {
-	switch handler := p.podGroupHandler(); {
-	case before == nil || after != nil && before.Generation == after.Generation &&
-		!equality.Semantic.DeepEqual(before.Spec, after.Spec):
-		handler.OnAdd(after, false)
-	case after == nil:
-		handler.OnDelete(before)
-	default:
-		handler.OnUpdate(before, after)
+	if before != nil && after != nil && before.Generation == after.Generation &&
+		!equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		before = nil
 	}
+	p.podGroupChanged(before, after)
 }
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
-	changed := func(topology *kai.Topology) {
+	return ganglister.Handler(func(before, after *kai.Topology, _ bool) {
+		if before != nil && after != nil && before.Generation == after.Generation {
+			return
+		}
+		var levels podgrouptree.Hierarchy
+		if after != nil {
+			levels = podgrouptree.HierarchyOf(after)
+		}
 		p.profiles.natives.TopologiesChanged()
 		p.mender.clusterChanged()
-		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { changed(object.(*kai.Topology)) },
-		UpdateFunc: func(before, after any) {
-			old, topology := before.(*kai.Topology), after.(*kai.Topology)
-			if old.Generation != topology.Generation {
-				changed(topology)
-			}
-		},
-		DeleteFunc: func(object any) {
-			if topology, ok := objectOf[*kai.Topology](object); ok {
-				p.profiles.natives.TopologiesChanged()
-				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
-			}
-		},
-	}
+		p.effects.do(p.gangs.TopologyChanged(cmp.Or(after, before).Name, levels, p.clock.Now()))
+	})
 }
 
 // nodeHandler reports nodes that can make a domain fit for a gang, or unfit, deleted nodes, and nodes that change their
 // domain.
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
+	return ganglister.Handler(func(before, after *corev1.Node, _ bool) {
+		other := before == nil || after == nil || !maps.Equal(before.Labels, after.Labels) ||
+			before.Spec.Unschedulable != after.Spec.Unschedulable ||
+			!slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, sameTaint)
+		if other || !maps.EqualFunc(before.Status.Allocatable, after.Status.Allocatable, equalQuantities) {
 			p.mender.clusterChanged()
-			node := object.(*corev1.Node)
-			p.effects.do(p.gangs.NodeChanged(node.Name, node))
-		},
-		UpdateFunc: func(before, after any) {
-			old, node := before.(*corev1.Node), after.(*corev1.Node)
-			other := !maps.Equal(old.Labels, node.Labels) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
-				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint)
-			if other || !maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
-				p.mender.clusterChanged()
-			}
-			if other {
-				p.effects.do(p.gangs.NodeChanged(node.Name, node))
-			}
-		},
-		DeleteFunc: func(object any) {
-			p.mender.clusterChanged()
-			if node, ok := objectOf[*corev1.Node](object); ok {
-				p.effects.do(p.gangs.NodeChanged(node.Name, nil))
-			}
-		},
-	}
+		}
+		if other {
+			p.effects.do(p.gangs.NodeChanged(cmp.Or(after, before).Name, after))
+		}
+	})
 }
 
 func sameTaint(a, b corev1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }
 
 func equalQuantities(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
-
-// objectOf also finds the object in the note that a cache leaves of a deletion it missed.
-func objectOf[T any](object any) (T, bool) {
-	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = missed.Obj
-	}
-	typed, ok := object.(T)
-	if !ok {
-		klog.Background().Error(nil, "A cache has an object of another kind", "object", fmt.Sprintf("%T", object))
-	}
-	return typed, ok
-}

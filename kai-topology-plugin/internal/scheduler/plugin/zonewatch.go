@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -78,26 +79,15 @@ func reportUnlessUnserved(ctx context.Context, reflector *cache.Reflector, err e
 }
 
 func (w *zoneWatch) handler() cache.ResourceEventHandler {
-	set := func(object any) {
-		read, ok := object.(*unstructured.Unstructured)
-		if !ok {
-			return
-		}
-		node, err := zones.Read(read)
-		if err != nil {
-			klog.Background().Error(err, "Reading a NodeResourceTopology", "node", read.GetName())
-			w.catalogue.Remove(read.GetName())
-		} else {
-			w.catalogue.Set(node)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, object any) { set(object) },
-		DeleteFunc: func(object any) {
-			if read, ok := objectOf[*unstructured.Unstructured](object); ok {
-				w.catalogue.Remove(read.GetName())
+	return ganglister.Handler(func(before, after *unstructured.Unstructured, _ bool) {
+		if after != nil {
+			node, err := zones.Read(after)
+			if err == nil {
+				w.catalogue.Set(node)
+				return
 			}
-		},
-	}
+			klog.Background().Error(err, "Reading a NodeResourceTopology", "node", after.GetName())
+		}
+		w.catalogue.Remove(cmp.Or(after, before).GetName())
+	})
 }
