@@ -86,8 +86,8 @@ func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (b
 	return s.preempt(ctx, r)
 }
 
-// alike is what plain gangs without pods on nodes have in common with others like them; empty for other gangs. A refusal
-// holds for all of these while room only gets less: their pods have no rules.
+// alike is what plain gangs without pods on nodes have in common with others like them; empty for other gangs. A
+// refusal holds for all of these while room only gets less: their pods have no rules.
 func (r *run) alike() string {
 	if len(r.standing) == 0 {
 		return r.job.alike
