@@ -88,6 +88,7 @@ func (c *controlPlane) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.say("etcd and kube-apiserver start")
 	if err := c.probe.await(ctx, c.layout.Health(programs.APIServer), apiServer, etcd); err != nil {
 		return err
 	}

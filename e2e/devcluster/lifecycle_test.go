@@ -202,14 +202,14 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 		}
 	}
 	counts(1)
-	for _, again := range []time.Duration{time.Second, 2 * time.Second} {
+	for i, again := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond} {
 		first := cluster.PID("component")
 		require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
 		end := <-ends
 		if end.Program != "component" || end.Again != again || !strings.Contains(end.How.Error(), "signal: killed") {
 			t.Errorf("reported is %v", end)
 		}
-		counts(int(again/time.Second) + 1)
+		counts(i + 2)
 	}
 	// A program that was asked to end stays down, even if it had ended by itself and waits for its restart.
 	require.NoError(t, syscall.Kill(cluster.PID("component"), syscall.SIGKILL))
@@ -311,14 +311,17 @@ func startAside(t *testing.T, directory, until string) *exec.Cmd {
 }
 
 func TestACrashInTheMiddleIsCleanedUp(t *testing.T) {
-	for name, cleanUp := range map[string]func(t *testing.T, directory string){
-		"by down": func(t *testing.T, directory string) {
+	for name, c := range map[string]struct {
+		until   string
+		cleanUp func(t *testing.T, directory string)
+	}{
+		"by down": {"kube-apiserver answers", func(t *testing.T, directory string) {
 			if found, err := devcluster.Down(t.Context(), directory); err != nil || !found {
 				t.Errorf("down: %v, %v", found, err)
 			}
 			assertNothingLeft(t, directory)
-		},
-		"but not by another up while processes run": func(t *testing.T, directory string) {
+		}},
+		"but not by another up while processes run": {"kube-apiserver start", func(t *testing.T, directory string) {
 			_, err := devcluster.Up(t.Context(), bare(directory))
 			// A child that the killed process had just forked holds its lock until it has become another program.
 			for range 100 {
@@ -329,24 +332,24 @@ func TestACrashInTheMiddleIsCleanedUp(t *testing.T) {
 				_, err = devcluster.Up(t.Context(), bare(directory))
 			}
 			assert.ErrorContains(t, err, "already")
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := stateDirectory(t)
-			command := startAside(t, directory, "kube-apiserver answers")
+			command := startAside(t, directory, c.until)
 			require.NoError(t, command.Process.Kill())
 			_ = command.Wait()
 			if len(processesOf(t, directory)) == 0 {
 				t.Fatal("nothing ran yet: the test tests nothing")
 			}
-			cleanUp(t, directory)
+			c.cleanUp(t, directory)
 		})
 	}
 }
 
 func TestDownCallsAStartOff(t *testing.T) {
 	directory := stateDirectory(t)
-	command := startAside(t, directory, "kube-apiserver answers")
+	command := startAside(t, directory, "kube-apiserver start")
 	if found, err := devcluster.Down(t.Context(), directory); err != nil {
 		t.Errorf("down: %v, %v", found, err)
 	}
