@@ -65,7 +65,3 @@ func TestManyGroupsApartObeyBothRelations(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDecideApart(b *testing.B) {
-	benchDecide(b, newRows(b, 10_000, 50), apartGang(128, 4), packing.Placed)
-}

@@ -92,13 +92,3 @@ func benchGrid(b *testing.B, nodes, fill int) {
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-cpu-ms")
 	b.Log(unknown)
 }
-
-func BenchmarkDecidePlanted(b *testing.B) {
-	for _, sort := range []string{"rigid", "elastic", "nested", "preferred"} {
-		p := planted{10_000, 8, 99, sort}
-		b.Run(p.String(), func(b *testing.B) {
-			c, gang := p.instance(b, 1)
-			benchDecide(b, c, gang, c.Decide(gang, packing.Options{}).Verdict)
-		})
-	}
-}

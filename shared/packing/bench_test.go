@@ -100,59 +100,6 @@ func useShapes(c *packing.Cluster, n int) []*packing.Gang {
 	return gangs
 }
 
-// BenchmarkUpdate measures one change of the cluster with 32 shapes in use. The
-// counts of a shape follow when it is next asked for; "CaughtUp" adds the time of
-// bringing all 32 up to date, spread over the 1,000 changes since.
-func BenchmarkUpdate(b *testing.B) {
-	c := newYard(b, 40_000, 50)
-	gangs := useShapes(c, 32)
-	pod := packing.Pod{ID: "new", Requests: workerRequests}
-	names := make([]string, 40_000)
-	for i := range names {
-		names[i] = yardNodeName(i)
-	}
-	for _, catchUp := range []bool{false, true} {
-		name := map[bool]string{false: "", true: "CaughtUp"}[catchUp]
-		settle := func(i int) {
-			if !catchUp || i%1000 != 0 {
-				return
-			}
-			for _, gang := range gangs {
-				c.Decide(gang, packing.Options{})
-			}
-		}
-		b.Run("Assign"+name, func(b *testing.B) {
-			i := 0
-			start := cpuTime()
-			for b.Loop() {
-				i++
-				pod.Node = names[i*7%len(names)]
-				c.Assign(pod)
-				settle(i)
-			}
-			reportCPU(b, start)
-		})
-		b.Run("SetNode"+name, func(b *testing.B) {
-			nodes := []packing.Node{}
-			for k := range 1000 {
-				nodes = append(nodes, yardNode(k*37))
-				nodes[k].Allocatable = packing.Resources{"cpu": 90_000, "memory": 1100 << 30, "nvidia.com/gpu": podsPerNode,
-					"pods": 110}
-			}
-			i := 0
-			start := cpuTime()
-			for b.Loop() {
-				i++
-				n := nodes[i%len(nodes)]
-				n.Allocatable["cpu"] = 80_000 + int64(i%20)*1000
-				c.SetNode(n)
-				settle(i)
-			}
-			reportCPU(b, start)
-		})
-	}
-}
-
 // BenchmarkWhatIf700 is what preemption asks: 700 times, release eight pods of
 // one node, decide, and take it back.
 func BenchmarkWhatIf700(b *testing.B) {

@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"slices"
-	"sort"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -105,45 +102,6 @@ func TestGangsOfManyKindsAreProvedNotToFit(t *testing.T) {
 			}
 		})
 	}
-}
-
-type dice struct{ *rand.Rand }
-
-func (d dice) Int(_ string, low, high int) int { return low + d.IntN(high-low+1) }
-
-// BenchmarkCertificates reports the sizes of the certificates of nested gangs, and of
-// random ones: the largest of 95 of 100, and what part is larger than aimed at.
-func BenchmarkCertificates(b *testing.B) {
-	size := func(b *testing.B, d *packing.Decision) int {
-		written, err := json.Marshal(d.Certificate)
-		if err != nil || d.Certificate == nil {
-			b.Fatalf("%s, certificate %v: %v", d.Verdict, d.Certificate, err)
-		}
-		return len(written)
-	}
-	for _, hosts := range []int{16, 64, 512} {
-		b.Run(fmt.Sprintf("nested/hosts=%d", hosts), func(b *testing.B) {
-			c := newYard(b, hosts, 50)
-			for b.Loop() {
-				d := c.Decide(nested(hosts*podsPerNode), packing.Options{})
-				b.ReportMetric(float64(size(b, &d)), "bytes")
-			}
-		})
-	}
-	b.Run("random", func(b *testing.B) {
-		var sizes []int
-		for seed := uint64(0); b.Loop(); seed++ {
-			s := oracle.Draw(dice{rand.New(rand.NewPCG(seed, 16))}, oracle.Varied)
-			if d := s.Build().Decide(&s.Gang, packing.Options{}); d.Certificate != nil {
-				sizes = append(sizes, size(b, &d))
-			}
-		}
-		slices.Sort(sizes)
-		beyond := len(sizes) - sort.SearchInts(sizes, largestCertificate+1)
-		b.ReportMetric(float64(sizes[len(sizes)*95/100]), "p95-bytes")
-		b.ReportMetric(float64(sizes[len(sizes)-1]), "most-bytes")
-		b.ReportMetric(100*float64(beyond)/float64(len(sizes)), "%beyond")
-	})
 }
 
 // BenchmarkVerify measures the check of a certificate.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -202,22 +201,6 @@ func TestDiffers(t *testing.T) {
 				t.Errorf("differs: %v, want %v", got, c.want)
 			}
 		})
-	}
-}
-
-// BenchmarkTake is a pass over a cluster of 5,000 nodes with four levels.
-func BenchmarkTake(b *testing.B) {
-	levels := fixture.Topology("t", "zone", "block", "rack", "host").Spec.Levels
-	nodes := make([]topology.Node, 5000)
-	for i := range nodes {
-		nodes[i] = node(fmt.Sprintf("node-%04d", i), "zone", fmt.Sprint(i/1280), "block", fmt.Sprint(i/160), "rack",
-			fmt.Sprint(i/16), "host", fmt.Sprint(i))
-	}
-	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(topology.CoverageOf(levels, nodes))) {
-		b.Fatalf("domains %v", domainCounts(topology.CoverageOf(levels, nodes)))
-	}
-	for b.Loop() {
-		topology.CoverageOf(levels, nodes)
 	}
 }
 

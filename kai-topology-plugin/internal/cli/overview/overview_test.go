@@ -205,32 +205,3 @@ func TestWhatTheClusterDoesNotHave(t *testing.T) {
 		t.Errorf("a node that has not reported its resources: %v", err)
 	}
 }
-
-// BenchmarkOf reads 5,000 nodes and 20,000 pods of 1,250 gangs.
-func BenchmarkOf(b *testing.B) {
-	cluster := inventory.New()
-	cluster.Topologies["racks"] = &kai.Topology{Spec: kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: rack}, {NodeLabel: corev1.LabelHostname}}}}
-	for i := range 5000 {
-		cluster.Nodes = append(cluster.Nodes, nodeNamed(fmt.Sprintf("n%d", i), fmt.Sprintf("r%d", i/18)))
-		if i%4 != 0 {
-			continue
-		}
-		minimum, gang := int32(16), fmt.Sprintf("g%d", i/4)
-		cluster.PodGroups = append(cluster.PodGroups, &scheduling.PodGroup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: gang},
-			Spec: scheduling.PodGroupSpec{
-				MinMember: &minimum, TopologyConstraint: &scheduling.TopologyConstraint{Topology: "racks", RequiredTopologyLevel: rack},
-			},
-		})
-		for j := range 16 {
-			pod := podNamed("d", fmt.Sprintf("g%d-%d", i, j), gang, 2)
-			pod.Spec.NodeName = fmt.Sprintf("n%d", i+j/4)
-			cluster.Pods = append(cluster.Pods, pod)
-		}
-	}
-	for b.Loop() {
-		if _, err := Of(b.Context(), cluster, Question{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
