@@ -49,6 +49,20 @@ func TestRunRefusesWrongSettings(t *testing.T) {
 	}
 }
 
+// The libraries log requests and what is in them at higher levels than debug: controller-runtime's webhooks from 4 on,
+// and client-go from 6 on.
+func TestNoLevelLogsWhatIsRead(t *testing.T) {
+	for level := range levels {
+		logger, err := newLogger(settings(t, "--log-level="+level), t.Output())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if logger.V(2).Enabled() {
+			t.Errorf("--log-level=%s logs more than it should", level)
+		}
+	}
+}
+
 func TestWebhookAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		address, host string
