@@ -23,7 +23,8 @@ type Document struct {
 type Finding struct {
 	// Source is as in Document.
 	Source string
-	// Kind, Namespace and Name of the object; empty if they could not be read.
+	// Kind, Namespace and Name of the object; empty if they could not be read. The namespace is the one that the object
+	// would have in a cluster.
 	Kind, Namespace, Name string
 	// Path is the field, as in spec.template.cliques[0].name; empty for the whole document.
 	Path string
@@ -40,7 +41,7 @@ func (f Finding) String() string {
 	parts := []string{f.Source}
 	if f.Kind != "" {
 		name := f.Name
-		if f.Namespace != "" {
+		if f.Namespace != "" && f.Name != "" {
 			name = f.Namespace + "/" + name
 		}
 		parts = append(parts, strings.TrimSpace(f.Kind+" "+name))
@@ -59,7 +60,7 @@ func (d Document) Finding(path, reason string) Finding {
 	return Finding{
 		Source:    d.Source,
 		Kind:      d.Object.GetKind(),
-		Namespace: d.Object.GetNamespace(),
+		Namespace: namespaceOf(d.Object),
 		Name:      d.Object.GetName(),
 		Path:      path,
 		Reason:    reason,

@@ -205,11 +205,11 @@ func TestDecodeIntoIsStrict(t *testing.T) {
 		},
 		"a wrong type names the field": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {priority: high}",
-			`f[1]: Pod a: spec.priority: must be a whole number, not "high"`,
+			`f[1]: Pod default/a: spec.priority: must be a whole number, not "high"`,
 		},
 		"a field in another case is another field": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodename: n1}",
-			`f[1]: Pod a: spec.nodename: unknown field, did you mean "nodeName"?`,
+			`f[1]: Pod default/a: spec.nodename: unknown field, did you mean "nodeName"?`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,8 +42,8 @@ func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 	}
 	want := []string{
 		"f[3]: Pod default/a: metadata.name: the input has this object already",
-		"f[4]: Pod a: metadata.name: the input has this object already",
-		"f[10]: Node other/a: metadata.name: the input has this object already",
+		"f[4]: Pod default/a: metadata.name: the input has this object already",
+		"f[10]: Node a: metadata.name: the input has this object already",
 	}
 	assert.Empty(t, cmp.Diff(want, got), "findings (-want +got)")
 }

@@ -121,7 +121,7 @@ func TestWhatIsTurnedDown(t *testing.T) {
 		"a namespace that YAML takes for a boolean": {
 			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: " +
 				"{services: []}",
-			`in[1]: DynamoGraphDeployment d: metadata.namespace: must be a string, in quotes, not false`,
+			`in[1]: DynamoGraphDeployment default/d: metadata.namespace: must be a string, in quotes, not false`,
 		},
 		"more nodes than can be meant": {
 			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
@@ -218,7 +218,7 @@ func TestKindsWithoutEffectPassWithOneWarning(t *testing.T) {
 				t.Errorf("%s does not pass as it is: %v", kind, objects)
 			}
 			if len(findings) != 1 ||
-				!strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" d: warning: "+kind+" has no effect: ") {
+				!strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" default/d: warning: "+kind+" has no effect: ") {
 				t.Errorf("%s: got %v", kind, findings)
 			}
 		}

@@ -14,7 +14,7 @@ func TestPodsThatTheAPIServerWouldRejectAreNotRead(t *testing.T) {
 		},
 		"a pod of no name that there can be": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: Pod-A}",
-			`Pod Pod-A: metadata.name: Invalid value: "Pod-A": a lowercase`,
+			`Pod default/Pod-A: metadata.name: Invalid value: "Pod-A": a lowercase`,
 		},
 		"a pod in no namespace that there can be": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: team-ä}",
@@ -22,7 +22,7 @@ func TestPodsThatTheAPIServerWouldRejectAreNotRead(t *testing.T) {
 		},
 		"a PodGroup of no name that there can be": {
 			"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: Odd_1}\nspec: {minMember: 1}",
-			`PodGroup Odd_1: metadata.name: Invalid value: "Odd_1": a lowercase`,
+			`PodGroup default/Odd_1: metadata.name: Invalid value: "Odd_1": a lowercase`,
 		},
 		"a pod that would free what others use": {
 			pod + "overhead: {cpu: '-1'}}", `spec.overhead[cpu]: Invalid value: "-1": must be greater than or equal to 0`,

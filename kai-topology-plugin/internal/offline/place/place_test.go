@@ -135,11 +135,11 @@ func TestRejectedInput(t *testing.T) {
 	}{
 		"an unknown field of a PodGroup": {
 			"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: typo}\nspec: {minMembers: 2}",
-			`-[1]: PodGroup typo: spec.minMembers: unknown field, did you mean "minMember"?`,
+			`-[1]: PodGroup default/typo: spec.minMembers: unknown field, did you mean "minMember"?`,
 		},
 		"an unknown field of a pod": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {node: n}",
-			"-[1]: Pod p: spec.node: unknown field",
+			"-[1]: Pod default/p: spec.node: unknown field",
 		},
 		"a node that comes twice": {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: one}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: one}",
