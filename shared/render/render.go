@@ -176,9 +176,10 @@ func exitCode(stderr io.Writer, command *cobra.Command, err error) int {
 	}
 }
 
-// isUsage recognizes cobra's own errors about missing flags and unexpected arguments, which it returns unmarked: they
-// come before the command runs.
+// isUsage recognizes cobra's own errors about missing flags, unexpected arguments and unknown subcommands, which it
+// returns unmarked: they come before a command runs.
 func isUsage(command *cobra.Command, err error) bool {
 	missing := command.ValidateRequiredFlags()
-	return missing != nil && missing.Error() == err.Error() || command.ValidateArgs(command.Flags().Args()) != nil
+	return !command.Runnable() || missing != nil && missing.Error() == err.Error() ||
+		command.ValidateArgs(command.Flags().Args()) != nil
 }

@@ -82,8 +82,18 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// A command that only has subcommands reports nothing but a subcommand that it does not have.
+func TestAnUnknownSubcommandIsWrongUsage(t *testing.T) {
+	var stderr bytes.Buffer
+	code := exitCode(&stderr, &cobra.Command{Use: "program"}, errors.New(`unknown command "x" for "program"`))
+	if want := "program: unknown command \"x\" for \"program\"\nSee 'program --help'.\n"; code != 2 ||
+		stderr.String() != want {
+		t.Errorf("exit code %d, stderr %q; want 2, %q", code, stderr.String(), want)
+	}
+}
+
 func TestExitCodeOfOtherErrors(t *testing.T) {
-	command := &cobra.Command{Use: "program"}
+	command := &cobra.Command{Use: "program", Run: func(*cobra.Command, []string) {}}
 	var stderr bytes.Buffer
 	if code := exitCode(&stderr, command, errors.New("the disk is full")); code != 1 ||
 		stderr.String() != "program: the disk is full\n" {
