@@ -56,8 +56,8 @@ type Request struct {
 // Held returns why the gang has no place as a whole, whatever the nodes are like: it lacks pods, or a group of it has
 // no anchor. It is nil for every other gang.
 func (r Request) Held() *gang.Hold {
-	if r.Lacks != nil {
-		return r.Lacks
+	if r.Lacks != nil || len(r.Gang.Standing) == 0 {
+		return r.Lacks // A gang without a pod that stands needs no anchor.
 	}
 	_, held := r.Gang.Anchored(r.knows())
 	return held
