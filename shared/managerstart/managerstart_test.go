@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"packtree.dev/shared/freeport"
 	"packtree.dev/shared/servingcerts"
 )
 
@@ -118,20 +121,50 @@ func TestMetricsSayWhichBuildRuns(t *testing.T) {
 	}
 }
 
+func TestProbesSayNothingButTheNamesOfChecks(t *testing.T) {
+	address, err := freeport.Address()
+	require.NoError(t, err)
+	enough := errors.New("enough seen")
+	said := map[string]string{}
+	err = run(t, func(_ context.Context, mgr manager.Manager) error {
+		return mgr.Add(manager.RunnableFunc(func(context.Context) error {
+			for _, path := range []string{"/healthz", "/readyz", "/healthz?verbose", "/readyz?verbose"} {
+				answer, err := http.Get("http://" + address + path)
+				if err != nil {
+					return err
+				}
+				body, err := io.ReadAll(answer.Body)
+				said[path] = string(body)
+				if err := errors.Join(err, answer.Body.Close()); err != nil {
+					return err
+				}
+			}
+			return enough
+		}))
+	}, "--health-probe-bind-address="+address)
+	require.ErrorIs(t, err, enough)
+	assert.Equal(t, map[string]string{
+		"/healthz": "ok", "/healthz?verbose": "[+]ping ok\nhealthz check passed\n",
+		"/readyz": "ok", "/readyz?verbose": "[+]webhooks ok\nhealthz check passed\n",
+	}, said)
+}
+
 // runUntilControllers runs a program until it adds its controllers.
 func runUntilControllers(t *testing.T, add func() error) error {
+	t.Helper()
+	return run(t, func(context.Context, manager.Manager) error { return add() }, "--health-probe-bind-address=0")
+}
+
+// run runs a program that reaches no API server.
+func run(t *testing.T, add func(context.Context, manager.Manager) error, args ...string) error {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +
 		"contexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
 	require.NoError(t, os.WriteFile(kubeconfig, []byte(content), 0o600))
-	program := Program{
-		Name: "program", Scheme: runtime.NewScheme(),
-		AddControllers: func(context.Context, manager.Manager) error { return add() },
-	}
-	return Run(context.Background(), program, settings(t,
-		"--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0",
-		"--leader-elect=false"))
+	program := Program{Name: "program", Scheme: runtime.NewScheme(), AddControllers: add}
+	return Run(context.Background(), program, settings(t, append([]string{
+		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--leader-elect=false"}, args...)...))
 }
 
 func TestLogLevelIsKept(t *testing.T) {
