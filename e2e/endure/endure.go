@@ -5,6 +5,7 @@ package endure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,8 +14,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"packtree.dev/e2e/apiproxy"
@@ -309,20 +312,23 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 	return nil
 }
 
-// startAll starts the programs that have ended by themselves, and kube-controller-manager anew: what failed it tries
-// again later and later, in the end after a quarter of an hour.
+// startAll starts the programs that have ended by themselves, and two anew: kube-controller-manager tries what failed it
+// later and later, in the end after a quarter of an hour, and KWOK may leave a node alone that came back under its name.
+// KWOK would wait for the leases of the one before.
 func (c *Campaign) startAll(ctx context.Context) error {
-	const controllers = "kube-controller-manager"
-	if err := c.Machine.Kill(controllers); err != nil {
-		return err
-	}
-	<-c.Machine.Ended(controllers)
-	for _, program := range append([]string{"etcd", "kube-apiserver", controllers, "kwok"}, devcluster.Components...) {
-		if err := insist(ctx, func(ctx context.Context) error { return c.run(ctx, program) }); err != nil {
+	anew := []string{"kube-controller-manager", "kwok"}
+	for _, program := range anew {
+		if err := c.Machine.Kill(program); err != nil {
 			return err
 		}
+		<-c.Machine.Ended(program)
 	}
-	return nil
+	leases := client.InNamespace(corev1.NamespaceNodeLease)
+	return errors.Join(
+		c.runAll(ctx, "etcd", "kube-apiserver"),
+		insist(ctx, func(ctx context.Context) error { return c.DeleteAllOf(ctx, &coordinationv1.Lease{}, leases) }),
+		c.runAll(ctx, append(anew, devcluster.Components...)...),
+	)
 }
 
 func (c *Campaign) setTroubled(troubled bool) {

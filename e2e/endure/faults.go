@@ -202,6 +202,16 @@ func (c *Campaign) killControlPlane(random *rand.Rand) action {
 	}, nil}
 }
 
+// runAll starts programs, one after the other, unless they run.
+func (c *Campaign) runAll(ctx context.Context, programs ...string) error {
+	for _, program := range programs {
+		if err := insist(ctx, func(ctx context.Context) error { return c.run(ctx, program) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // run starts a program unless it runs.
 func (c *Campaign) run(ctx context.Context, program string) error {
 	return c.starts(ctx, program, func(ctx context.Context) error { return c.Machine.Start(ctx, program) })
