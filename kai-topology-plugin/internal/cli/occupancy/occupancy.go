@@ -4,12 +4,14 @@ package occupancy
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
+	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -213,4 +215,53 @@ func (d *Domain) settle() {
 	for _, child := range d.Domains {
 		child.settle()
 	}
+}
+
+// naturally compares names as people number them: rack-2 comes before rack-10.
+func naturally(a, b string) int {
+	for x, y := a, b; x != "" && y != ""; {
+		digitsX, digitsY := leadingDigits(x), leadingDigits(y)
+		if digitsX == "" || digitsY == "" {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		numberX, numberY := strings.TrimLeft(digitsX, "0"), strings.TrimLeft(digitsY, "0")
+		if order := cmp.Or(cmp.Compare(len(numberX), len(numberY)), strings.Compare(numberX, numberY)); order != 0 {
+			return order
+		}
+		x, y = x[len(digitsX):], y[len(digitsY):]
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+func leadingDigits(s string) string {
+	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+}
+
+// zonesOf returns the zones of a node, which may report none, with what pods on the node leave of a resource. Where the
+// kubelet takes pods whatever their zones, that is what the node reports.
+func zonesOf(reported *zones.Node, node *corev1.Node, pods []*corev1.Pod, name corev1.ResourceName) []*Domain {
+	if reported == nil {
+		return nil
+	}
+	free := reported.Usage(pods, nil).Free()
+	var all []*Domain
+	for i, zone := range reported.Zones {
+		left := zone.Available
+		if free != nil {
+			left = free[i]
+		}
+		amounts := Amounts{Total: nodes.InUnits(string(name), zone.Allocatable[string(name)])}
+		rest := &amounts.Free
+		if !nodes.Schedulable(node) {
+			rest = &amounts.Unavailable
+		}
+		*rest = min(nodes.InUnits(string(name), left[string(name)]), amounts.Total)
+		amounts.Used = amounts.Total - *rest
+		all = append(all, &Domain{Name: zone.Name, Amounts: amounts})
+	}
+	return all
 }

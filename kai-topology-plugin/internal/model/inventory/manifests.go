@@ -3,13 +3,18 @@ package inventory
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/apis/core"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
 
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
@@ -171,4 +176,61 @@ func identify(object metav1.Object) {
 	if object.GetUID() == "" {
 		object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
 	}
+}
+
+// named returns the documents with a name for each object that leaves its name to the API server. Answers go by names,
+// so two pods without one would be taken for the same. A generated name has no zeros, so these names do not collide.
+func named(documents []manifests.Document) []manifests.Document {
+	documents = slices.Clone(documents)
+	count := 0
+	for i, document := range documents {
+		if document.Object.GetName() != "" || document.Object.GetGenerateName() == "" {
+			continue
+		}
+		count++
+		documents[i].Object = document.Object.DeepCopy()
+		documents[i].Object.SetName(fmt.Sprintf("%s%05d", document.Object.GetGenerateName(), count))
+	}
+	return documents
+}
+
+// wrongOffers returns the amounts of a node that no API server takes: negative ones, and parts of devices. They would
+// be counted as something else.
+func wrongOffers(node *corev1.Node) field.ErrorList {
+	path := field.NewPath("status")
+	return append(wrongAmounts(node.Status.Capacity, path.Child("capacity")),
+		wrongAmounts(node.Status.Allocatable, path.Child("allocatable"))...)
+}
+
+// wrongRequests returns the amounts of a pod that no API server takes. A negative one would free what others use.
+func wrongRequests(pod *corev1.Pod) field.ErrorList {
+	path := field.NewPath("spec")
+	errs := wrongAmounts(pod.Spec.Overhead, path.Child("overhead"))
+	if whole := pod.Spec.Resources; whole != nil {
+		errs = append(errs, wrongResources(whole, path.Child("resources"))...)
+	}
+	errs = append(errs, wrongContainers(pod.Spec.InitContainers, path.Child("initContainers"))...)
+	return append(errs, wrongContainers(pod.Spec.Containers, path.Child("containers"))...)
+}
+
+func wrongContainers(containers []corev1.Container, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i := range containers {
+		errs = append(errs, wrongResources(&containers[i].Resources, path.Index(i).Child("resources"))...)
+	}
+	return errs
+}
+
+func wrongResources(resources *corev1.ResourceRequirements, path *field.Path) field.ErrorList {
+	return append(wrongAmounts(resources.Limits, path.Child("limits")),
+		wrongAmounts(resources.Requests, path.Child("requests"))...)
+}
+
+func wrongAmounts(amounts corev1.ResourceList, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		errs = append(errs,
+			validation.ValidateResourceQuantityValue(core.ResourceName(name), amounts[name], path.Key(string(name)))...)
+	}
+	return errs
 }

@@ -58,14 +58,8 @@ func (n *Node) Empty(name string) *Node {
 
 // Equal reports whether two objects say the same (Available included). Both may be nil.
 func (n *Node) Equal(other *Node) bool {
-	if n == nil || other == nil {
-		return n == other
-	}
-	return n.Name == other.Name && n.Policy == other.Policy && n.PerPod == other.PerPod &&
-		slices.EqualFunc(n.Zones, other.Zones, func(a, b Zone) bool {
-			return a.Name == b.Name && maps.Equal(a.Capacity, b.Capacity) &&
-				maps.Equal(a.Allocatable, b.Allocatable) && maps.Equal(a.Available, b.Available)
-		})
+	return n.SameRule(other) && (n == nil || n.Name == other.Name && slices.EqualFunc(n.Zones, other.Zones,
+		func(a, b Zone) bool { return maps.Equal(a.Available, b.Available) }))
 }
 
 // SameRule reports whether kubelets take the same pods into empty zones. Both nodes may be nil.

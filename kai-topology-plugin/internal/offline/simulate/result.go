@@ -2,9 +2,15 @@ package simulate
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
 
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 )
@@ -100,5 +106,123 @@ func (r *Result) warn(to io.Writer) {
 		if held := r.Gangs[i].held; held != "" {
 			fmt.Fprintf(to, "warning: gang %s: %s\n", r.Gangs[i].Name, held)
 		}
+	}
+}
+
+// CSV writes a line per gang, with a heading.
+func (r *Result) CSV(w io.Writer) error {
+	known := map[string]bool{}
+	for i := range r.Gangs {
+		for level := range r.Gangs[i].LeastDomains {
+			known[level] = true
+		}
+	}
+	levels := slices.Sorted(maps.Keys(known))
+	heading := []string{"name", "arrived", "started", "ended", "state", "pods", "nodes", "preemptions", "moves"}
+	for _, level := range levels {
+		heading = append(heading, "domains "+level, "leastDomains "+level)
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(heading); err != nil {
+		return err
+	}
+	for i := range r.Gangs {
+		gang := &r.Gangs[i]
+		pods := 0
+		for _, count := range gang.Nodes {
+			pods += count
+		}
+		row := []string{
+			gang.Name, seconds(&gang.Arrived), seconds(gang.Started), seconds(gang.Ended), gang.State,
+			strconv.Itoa(pods), strconv.Itoa(len(gang.Nodes)), strconv.Itoa(gang.Preemptions), strconv.Itoa(gang.Moves),
+		}
+		for _, level := range levels {
+			row = append(row, count(gang.Domains, level), count(gang.LeastDomains, level))
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func seconds(at *float64) string {
+	if at == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*at, 'f', -1, 64)
+}
+
+func count(counts map[string]int, level string) string {
+	if n, ok := counts[level]; ok {
+		return strconv.Itoa(n)
+	}
+	return ""
+}
+
+// Summary writes what became of the stream for people.
+func (r *Result) Summary(w io.Writer) error {
+	counts := map[string]int{}
+	preemptions, moves := 0, 0
+	var waits []float64
+	for i := range r.Gangs {
+		gang := &r.Gangs[i]
+		counts[gang.State]++
+		preemptions, moves = preemptions+gang.Preemptions, moves+gang.Moves
+		if gang.Started != nil {
+			waits = append(waits, *gang.Started-gang.Arrived)
+		}
+	}
+	slices.Sort(waits)
+	states := []string{}
+	for _, state := range []string{Ended, Running, Waiting, Infeasible} {
+		states = append(states, fmt.Sprintf("%d %s", counts[state], state))
+	}
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "%d gangs in %.0f seconds: %s; %d preemptions, %d pods moved\n", len(r.Gangs),
+		r.Series[len(r.Series)-1].At, strings.Join(states, ", "), preemptions, moves)
+	if last := len(waits) - 1; last >= 0 {
+		fmt.Fprintf(out, "waited until they started: half at most %.0f s, 9 of 10 at most %.0f s, all at most %.0f s\n",
+			waits[last/2], waits[last*9/10], waits[last])
+	}
+	r.summarizeUsage(out)
+	r.summarizeDomains(out)
+	return out.Flush()
+}
+
+func (r *Result) summarizeUsage(out io.Writer) {
+	mean := map[string]float64{}
+	total := r.Series[len(r.Series)-1].At
+	for i := range r.Series[:len(r.Series)-1] {
+		for resource, used := range r.Series[i].Used {
+			mean[resource] += used * (r.Series[i+1].At - r.Series[i].At) / total
+		}
+	}
+	fmt.Fprint(out, "\nRESOURCE\tCAPACITY\tUSED IN THE MEAN\n")
+	for _, resource := range slices.Sorted(maps.Keys(r.Capacity)) {
+		fmt.Fprintf(out, "%s\t%.0f\t%.0f %%\n", resource, r.Capacity[resource], 100*mean[resource]/r.Capacity[resource])
+	}
+}
+
+// summarizeDomains counts domains of gangs that have or had nodes there.
+func (r *Result) summarizeDomains(out io.Writer) {
+	gangs, used, least := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for i := range r.Gangs {
+		for level, domains := range r.Gangs[i].Domains {
+			if domains > 0 {
+				gangs[level]++
+				used[level] += float64(domains)
+				least[level] += float64(r.Gangs[i].LeastDomains[level])
+			}
+		}
+	}
+	if len(gangs) == 0 {
+		return
+	}
+	fmt.Fprint(out, "\nLEVEL\tGANGS\tDOMAINS PER GANG\tFEWEST POSSIBLE\n")
+	for _, level := range slices.Sorted(maps.Keys(gangs)) {
+		fmt.Fprintf(out, "%s\t%.0f\t%.2f\t%.2f\n",
+			level, gangs[level], used[level]/gangs[level], least[level]/gangs[level])
 	}
 }

@@ -3,11 +3,11 @@ package capacity
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
 
@@ -81,22 +81,12 @@ func (s *Shape) asked(trial *clusterview.Trial) *packing.Shape {
 	return &packing.Shape{
 		Key: "slots of " + s.Name, Requests: s.Requests,
 		Excluded: func(name string) string {
-			if node := trial.Node(name).Node(); inService(node) && (s.Takes == nil || s.Takes(node)) {
+			if node := trial.Node(name).Node(); nodes.Schedulable(node) && (s.Takes == nil || s.Takes(node)) {
 				return ""
 			}
 			return "it takes no pods of the shape"
 		},
 	}
-}
-
-// outOfService begins the keys of the taints by which Kubernetes marks nodes that it found unfit.
-const outOfService = "node.kubernetes.io/"
-
-// inService reports whether a node takes new pods at all: it is not cordoned, and the cluster has not found it unfit.
-func inService(node *corev1.Node) bool {
-	return !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-		return strings.HasPrefix(taint.Key, outOfService) && taint.Effect != corev1.TaintEffectPreferNoSchedule
-	})
 }
 
 // count counts the gangs of one shape in one topology.

@@ -138,7 +138,6 @@ func TestSlots(t *testing.T) {
 					spec.Taints = append(spec.Taints, corev1.Taint{Key: key, Effect: effect})
 				}
 				taint(1, corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule)
-				taint(4, corev1.TaintNodeNotReady, corev1.TaintEffectPreferNoSchedule)
 				taint(4, gpu, corev1.TaintEffectNoSchedule)
 				cluster.Nodes = slices.Delete(cluster.Nodes, 3, 4)
 			},

@@ -187,3 +187,85 @@ func MadeRoom(pods, wholeGangs int) {
 	preemptions.WithLabelValues(victims).Inc()
 	preemptedPods.Add(float64(pods))
 }
+
+var (
+	repairMoves = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "repair_moves_total", StabilityLevel: metrics.STABLE,
+		Help: "Moves of pods of gangs that had lost others, by what became of them: Held, " +
+			"room was held for all pods elsewhere; Moved, " +
+			"all pods that stood were evicted; GivenUp, the room was lost, or a budget forbade it.",
+	}, []string{"outcome"})
+	repairMovedPods = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "repair_moved_pods_total", StabilityLevel: metrics.STABLE,
+		Help: "Pods that were evicted so that their gang is whole again elsewhere.",
+	})
+)
+
+// MoveOutcome is what becomes of a move.
+type MoveOutcome string
+
+// The outcomes.
+const (
+	MoveHeld    MoveOutcome = "Held"
+	MoveMade    MoveOutcome = "Moved"
+	MoveGivenUp MoveOutcome = "GivenUp"
+)
+
+var moveOutcomes = []MoveOutcome{MoveHeld, MoveMade, MoveGivenUp}
+
+// RepairMove counts a move.
+func RepairMove(outcome MoveOutcome) { repairMoves.WithLabelValues(string(outcome)).Inc() }
+
+// RepairMovedPod counts a pod that was evicted for its gang.
+func RepairMovedPod() { repairMovedPods.Inc() }
+
+var (
+	seatsHeld = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem: subsystem, Name: "seats_held", StabilityLevel: metrics.STABLE,
+		Help: "Nodes that are held for the replacements of pods that left them.",
+	})
+
+	seatsEnded = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: subsystem, Name: "seats_ended_total", StabilityLevel: metrics.STABLE,
+		Help: "Seats that have ended, by reason: Filled, the replacement pod is bound; Taken, a pod of higher priority " +
+			"got the node; Expired, no replacement was bound in time; NodeLost, the node was deleted or does not take " +
+			"the pod any more; NotNeeded, no replacement is expected.",
+	}, []string{"reason"})
+)
+
+var seatEnds = []gangstate.SeatEnd{
+	gangstate.SeatFilled, gangstate.SeatTaken, gangstate.SeatExpired, gangstate.SeatNodeLost, gangstate.SeatNotNeeded,
+}
+
+// SeatHeld is for a seat that is held from now on.
+func SeatHeld() { seatsHeld.Inc() }
+
+// SeatEnded is for a seat that is held no more.
+func SeatEnded(why gangstate.SeatEnd) {
+	seatsHeld.Dec()
+	seatsEnded.WithLabelValues(string(why)).Inc()
+}
+
+var gangsWaiting = metrics.NewGaugeVec(&metrics.GaugeOpts{
+	Subsystem: subsystem, Name: "gangs_waiting", StabilityLevel: metrics.STABLE,
+	Help: "Gangs that wait, by the reason in the condition Scheduled of their PodGroup, such as Incomplete, " +
+		"Infeasible or Invalid. " +
+		"Only the scheduler that leads knows; the others report nothing.",
+}, []string{"reason"})
+
+// GangWaits is for a gang that waits for another reason than before; an empty reason says that it does not wait, or
+// is no more.
+func GangWaits(before, reason string) {
+	if before == reason {
+		return
+	}
+	if before != "" {
+		gangsWaiting.WithLabelValues(before).Dec()
+	}
+	if reason != "" {
+		gangsWaiting.WithLabelValues(reason).Inc()
+	}
+}
+
+// GangBound records the time from when a gang had all the pods that it needs until its minima were bound.
+func GangBound(after time.Duration) { boundSeconds.Observe(after.Seconds()) }
