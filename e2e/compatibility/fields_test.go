@@ -1,7 +1,6 @@
 package compatibility_test
 
 import (
-	"flag"
 	"os"
 	"reflect"
 	"slices"
@@ -14,9 +13,8 @@ import (
 	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/golden"
 )
-
-var update = flag.Bool("update", false, "write docs/fields.md anew")
 
 // specs are the types of the kinds in the list.
 var specs = map[string]reflect.Type{
@@ -50,11 +48,5 @@ func TestFieldsOfUpstreamAreTaken(t *testing.T) {
 	if len(listed) != len(specs) {
 		t.Errorf("listed: %v", listed)
 	}
-	const page = "../../docs/fields.md"
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(upstream.Page()), 0o644))
-	}
-	written, err := os.ReadFile(page)
-	require.NoError(t, err)
-	assert.Empty(t, cmp.Diff(upstream.Page(), string(written)), "docs/fields.md (-made +written); -update writes it")
+	golden.Equal(t, "../../docs/fields.md", upstream.Page())
 }

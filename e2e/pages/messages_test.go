@@ -1,27 +1,21 @@
 package pages_test
 
 import (
-	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"packtree.dev/e2e/pages"
-)
 
-var update = flag.Bool("update", false, "write testdata/messages anew")
+	"packtree.dev/shared/golden"
+)
 
 // TestMessages compares the texts of a program for its users with a golden file, so that they can be read together.
 // Each line is a string of at least three words: of a condition, an event, a refusal, an error, a flag or a log.
@@ -60,14 +54,7 @@ func TestMessages(t *testing.T) {
 				}
 			}
 			got := strings.Join(slices.Sorted(maps.Keys(found)), "\n") + "\n"
-			golden := filepath.Join("testdata", "messages", strings.ReplaceAll(folder, "/", "-")+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Empty(t, cmp.Diff(string(want), got),
-				"messages (-golden +code); read them, and run the test with -update")
+			golden.Equal(t, filepath.Join("testdata", "messages", strings.ReplaceAll(folder, "/", "-")+".txt"), got)
 		})
 	}
 }

@@ -1,9 +1,7 @@
 package supportbundle
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -27,9 +25,8 @@ import (
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestEveryTextThatLeavesTheClusterIsListed fills every text field, however deep, with its own path, and compares the
 // texts in a bundle with a list that people read. A field that is kept by mistake adds a line.
@@ -55,13 +52,7 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 			}
 			reduced := reduced(t, name, object)
 			got := strings.Join(planted(reduced), "\n") + "\n"
-			golden := filepath.Join("testdata", "kept", name+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Empty(t, cmp.Diff(string(want), got), "texts in a bundle (-want +got)")
+			golden.Equal(t, filepath.Join("testdata", "kept", name+".txt"), got)
 		})
 	}
 }

@@ -2,21 +2,18 @@ package offline_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/dynamo-operator/internal/offline"
+	"packtree.dev/shared/golden"
 	"packtree.dev/shared/manifests"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // Each folder of testdata holds an input and its expected output, to be read by people. A second input has the same in
 // another version.
@@ -30,7 +27,7 @@ func TestGolden(t *testing.T) {
 		t.Run(strings.TrimPrefix(input, "testdata/"), func(t *testing.T) {
 			content, err := os.ReadFile(input)
 			require.NoError(t, err)
-			compare(t, filepath.Join(directory, "output.yaml"), rendered(t, string(content)))
+			golden.Equal(t, filepath.Join(directory, "output.yaml"), rendered(t, string(content)))
 		})
 	}
 }
@@ -171,16 +168,6 @@ func rendered(t *testing.T, input string) string {
 	var printed bytes.Buffer
 	require.NoError(t, manifests.Write(&printed, manifests.YAML, objects))
 	return printed.String()
-}
-
-func compare(t *testing.T, golden, got string) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Empty(t, cmp.Diff(string(want), got), "%s (-want +got), go test -update writes it anew", golden)
 }
 
 func TestAServiceThatIsStoppedIsReported(t *testing.T) {

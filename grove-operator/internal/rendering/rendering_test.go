@@ -3,7 +3,6 @@ package rendering_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,17 +11,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
+	"packtree.dev/shared/golden"
 	"packtree.dev/shared/manifests"
 
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/rendering"
 )
-
-var update = flag.Bool("update", false, "write what is rendered as what is wanted")
 
 // TestGolden renders each folder's input.yaml, with its config.yaml if there is one. The expected output is
 // output.yaml, or findings.txt for refused input.
@@ -35,8 +32,8 @@ func TestGolden(t *testing.T) {
 		folder := filepath.Dir(input)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			printed, findings := run(t, input, configOf(t, folder))
-			compare(t, filepath.Join(folder, "output.yaml"), printed)
-			compare(t, filepath.Join(folder, "findings.txt"), findings)
+			golden.Equal(t, filepath.Join(folder, "output.yaml"), printed)
+			golden.Equal(t, filepath.Join(folder, "findings.txt"), findings)
 		})
 	}
 }
@@ -71,29 +68,6 @@ func run(t *testing.T, input string, config *groveconfigv1alpha1.OperatorConfigu
 	var out bytes.Buffer
 	require.NoError(t, manifests.Write(&out, manifests.YAML, objects))
 	return out.String(), said
-}
-
-func compare(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		write(t, file, got)
-	}
-	want, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	assert.Empty(t, cmp.Diff(string(want), got), "%s (-want +got)", file)
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if content == "" {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		return
-	}
-	require.NoError(t, os.WriteFile(file, []byte(content), 0o644))
 }
 
 func TestDecideGivesTheSameBytesEveryTime(t *testing.T) {

@@ -2,7 +2,6 @@ package offline_test
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	"packtree.dev/shared/golden"
 	"packtree.dev/shared/manifests"
 
 	"packtree.dev/podgrouper/internal/offline"
 	"packtree.dev/podgrouper/internal/podgroups"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
 
 // TestRender compares, for every folder under testdata, the result for input.yaml with golden.yaml, and the errors with
 // findings.txt. Rejected input has no golden.yaml.
@@ -34,8 +32,8 @@ func TestRender(t *testing.T) {
 		folder := filepath.Dir(path)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			objects, findings := offline.Render(read(t, path), podgroups.Defaults{})
-			compare(t, filepath.Join(folder, "golden.yaml"), printed(t, objects))
-			compare(t, filepath.Join(folder, "findings.txt"), written(findings))
+			golden.Equal(t, filepath.Join(folder, "golden.yaml"), printed(t, objects))
+			golden.Equal(t, filepath.Join(folder, "findings.txt"), written(findings))
 		})
 	}
 }
@@ -98,25 +96,6 @@ func written(findings []manifests.Finding) string {
 		lines.WriteString(finding.String() + "\n")
 	}
 	return lines.String()
-}
-
-// compare treats a file that does not exist as an empty one.
-func compare(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
-		if got == "" {
-			return
-		}
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	assert.Empty(t, cmp.Diff(string(want), got), "%s (-want +got)", path)
 }
 
 func TestAPodThatIsThereAlreadyIsTurnedDown(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/golden"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/podgrouptree"
 
@@ -30,8 +31,8 @@ func TestWorkloads(t *testing.T) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			objects, findings := offline.Render(read(t, filepath.Join(folder, "input.yaml")), podgroups.Defaults{})
 			podGroups, members := groupsAndMembers(t, objects)
-			compare(t, filepath.Join(folder, "podgroups.yaml"), printed(t, podGroups))
-			compare(t, filepath.Join(folder, "members.txt"), strings.Join(members, ""))
+			golden.Equal(t, filepath.Join(folder, "podgroups.yaml"), printed(t, podGroups))
+			golden.Equal(t, filepath.Join(folder, "members.txt"), strings.Join(members, ""))
 			if len(findings) > 0 {
 				t.Errorf("the input is right as it is: %s", written(findings))
 			}

@@ -2,13 +2,11 @@ package kubectlpacktree
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,9 +14,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
 	"packtree.dev/kai-topology-plugin/internal/cli/overview"
-)
 
-var update = flag.Bool("update", false, "write what is printed to the golden files")
+	"packtree.dev/shared/golden"
+)
 
 const dump = "testdata/cluster.yaml"
 
@@ -39,18 +37,6 @@ func runWith(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	command.SetArgs(args)
 	err = command.ExecuteContext(t.Context())
 	return out.String(), errs.String(), err
-}
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	golden := filepath.Join("testdata", "golden", name)
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
-		return
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Empty(t, cmp.Diff(string(want), got), "%s, run with -update and read the difference (-want +got)", golden)
 }
 
 func TestGolden(t *testing.T) {
@@ -96,7 +82,7 @@ func compareAll(t *testing.T, dump string, commands map[string][]string) {
 			if err != nil {
 				t.Fatal(err, stderr)
 			}
-			compare(t, name, stdout)
+			golden.Equal(t, filepath.Join("testdata", "golden", name), stdout)
 		})
 	}
 }

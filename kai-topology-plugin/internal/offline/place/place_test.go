@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,10 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
+	"packtree.dev/shared/golden"
 	"packtree.dev/shared/render"
 )
-
-var update = flag.Bool("update", false, "write what place prints to the golden files")
 
 // placed is what an invocation of place did.
 type placed struct {
@@ -74,21 +71,11 @@ func TestGolden(t *testing.T) {
 				if code := exitCode(done.err); code != exit {
 					t.Fatalf("exit code %d, want %d: %v\n%s", code, exit, done.err, done.stderr)
 				}
-				compare(t, filepath.Join("testdata", "golden", name+"."+format), effort.ReplaceAllString(done.stdout, "$1: 0"))
+				golden.Equal(t, filepath.Join("testdata", "golden", name+"."+format),
+					effort.ReplaceAllString(done.stdout, "$1: 0"))
 			})
 		}
 	}
-}
-
-func compare(t *testing.T, golden, got string) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
-		return
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Empty(t, cmp.Diff(string(want), got), "%s, run with -update and read the difference (-want +got)", golden)
 }
 
 func TestWhatIsPlacedIsTheInputOfTheNextDecision(t *testing.T) {
