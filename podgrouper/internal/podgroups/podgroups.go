@@ -124,6 +124,7 @@ func unreadable(w grouping.Workload) field.ErrorList {
 
 // NameFor returns the name of the PodGroup of a workload: a PodGang's own, or else pg-<owner name>-<owner uid>, where a
 // name that is too long for both is cut. An owner that was never in a cluster has no uid; its kind is used instead.
+// A uid is cut too, since an owner reference may have one of any length.
 func NameFor(owner grouping.Owner) string {
 	if owner.Kind.GroupKind() == owners.PodGangKind.GroupKind() {
 		return owner.GetName()
@@ -132,6 +133,7 @@ func NameFor(owner grouping.Owner) string {
 	if owner.GetUID() == "" {
 		suffix = "-" + strings.ToLower(owner.Kind.Kind)
 	}
+	suffix = suffix[:min(len(suffix), 64)]
 	name := "pg-" + owner.GetName()
 	if most := validation.DNS1123SubdomainMaxLength - len(suffix); len(name) > most {
 		name = strings.TrimRight(name[:most], "-.")

@@ -35,6 +35,8 @@ func TestNameFor(t *testing.T) {
 		"an owner that never was in a cluster": {kind: jobKind, name: "train", want: "pg-train-job"},
 		"a long name is cut, but not at a dot": {kind: jobKind, name: long, uid: uid,
 			want: "pg-" + strings.Repeat("a", 212) + "-" + uid},
+		"a uid that is none is cut": {kind: jobKind, name: "train", uid: types.UID(long),
+			want: "pg-train-" + strings.Repeat("a", 63)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
