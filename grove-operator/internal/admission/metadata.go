@@ -15,8 +15,8 @@ import (
 // annotationsOfOthers is the room on each PodClique, in bytes, for annotations that do not come from the template.
 const annotationsOfOthers = 16 << 10
 
-// validateMetadata validates the labels and annotations of cliques and scaling groups: the API server sees them only on
-// the objects that are made from the set.
+// validateMetadata validates the labels and annotations of cliques, scaling groups and claims: the API server sees them
+// only on the objects that are made from the set.
 func validateMetadata(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	cliques, groups := set.Spec.Template.Cliques, set.Spec.Template.PodCliqueScalingGroups
@@ -41,6 +41,12 @@ func validateMetadata(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	for i := range groups {
 		errs = append(errs, apivalidation.ValidateAnnotations(groups[i].Annotations,
 			groupPath(i).Child("annotations"))...)
+	}
+	for i := range set.Spec.Template.ResourceClaimTemplates {
+		template := &set.Spec.Template.ResourceClaimTemplates[i].TemplateSpec
+		path := templatePath.Child("resourceClaimTemplates").Index(i).Child("templateSpec", "metadata")
+		errs = append(errs, metav1validation.ValidateLabels(template.Labels, path.Child("labels"))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, path.Child("annotations"))...)
 	}
 	return errs
 }
