@@ -148,8 +148,7 @@ type stock struct {
 func stockOf(node *corev1.Node, pods []*corev1.Pod, name corev1.ResourceName, shown func(gang.Key) bool) stock {
 	s := stock{cordoned: node.Spec.Unschedulable, notReady: !nodes.Ready(node), gangs: map[gang.Key]*Occupant{}}
 	for _, pod := range pods {
-		requested := nodes.Requests(pod)[name]
-		amount := requested.AsApproximateFloat64()
+		amount := nodes.Amount(nodes.Requests(pod)[name])
 		s.Used += amount
 		key, member := gang.KeyOf(pod)
 		switch {
@@ -163,8 +162,7 @@ func stockOf(node *corev1.Node, pods []*corev1.Pod, name corev1.ResourceName, sh
 			s.gangs[key].Amount += amount
 		}
 	}
-	offered := node.Status.Allocatable[name]
-	s.Total = max(offered.AsApproximateFloat64(), s.Used)
+	s.Total = max(nodes.Amount(node.Status.Allocatable[name]), s.Used)
 	rest := &s.Free
 	if !nodes.Schedulable(node) {
 		rest = &s.Unavailable

@@ -71,8 +71,7 @@ func nodeOf(node *corev1.Node, used corev1.ResourceList) Node {
 		if name == corev1.ResourcePods || amount.IsZero() {
 			continue
 		}
-		there := used[name]
-		seen.Resources[string(name)] = Stock{Used: there.AsApproximateFloat64(), Total: amount.AsApproximateFloat64()}
+		seen.Resources[string(name)] = Stock{Used: nodes.Amount(used[name]), Total: nodes.Amount(amount)}
 	}
 	return seen
 }
@@ -95,7 +94,7 @@ func podOf(pod *corev1.Pod, resource corev1.ResourceName) Pod {
 	requested := nodes.Requests(pod)[resource]
 	seen := Pod{
 		Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Gang: key.Name,
-		Amount: requested.AsApproximateFloat64(),
+		Amount: nodes.Amount(requested),
 		Gated:  len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == "", Leaving: pod.DeletionTimestamp != nil,
 	}
 	if member {

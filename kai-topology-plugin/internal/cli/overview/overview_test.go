@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -204,4 +205,15 @@ func TestWhatTheClusterDoesNotHave(t *testing.T) {
 	if _, err := Of(t.Context(), cluster, Question{}); err != nil {
 		t.Errorf("a node that has not reported its resources: %v", err)
 	}
+}
+
+func TestHugeAmountsAreFinite(t *testing.T) {
+	huge, pod := nodeNamed("n", "r"), podNamed("d", "huge", "g", 1)
+	huge.Status.Allocatable[nodes.GPU] = resource.MustParse("1e400")
+	pod.Spec.Containers[0].Resources.Requests[nodes.GPU] = resource.MustParse("1e400")
+	pod.Spec.NodeName = "n"
+	seen, err := Of(t.Context(), &inventory.Inventory{Nodes: []*corev1.Node{huge}, Pods: []*corev1.Pod{pod}}, Question{})
+	require.NoError(t, err)
+	_, err = json.Marshal(seen)
+	require.NoError(t, err)
 }

@@ -3,10 +3,12 @@
 package nodes
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
@@ -17,6 +19,11 @@ import (
 
 // GPU is the device that is shown unless another resource is asked for.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
+
+// Amount is a quantity as a finite number. An API server takes 1e400 of a resource, which JSON cannot have.
+func Amount(quantity resource.Quantity) float64 {
+	return min(quantity.AsApproximateFloat64(), math.MaxInt64)
+}
 
 // Path returns the domains of a node, given its labels and the node label keys of the levels, the broadest first. A
 // node that lacks the label of a level is in no domain of that level, nor of any below it: there the path ends.
