@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 )
 
@@ -33,19 +34,27 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 func (p *Plugin) queued(key gang.Key, pod *corev1.Pod) string {
 	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
 	p.effects.do(effects)
-	if p.lister.IsGone(pod) {
-		go p.missed(pod) // The queue is locked while it asks.
+	if effects, gone := p.gone(pod); gone {
+		go p.effects.do(effects) // The queue is locked while it asks.
 	}
 	return reason
 }
 
-// missed tells about pods that are gone: word of that may have come before they were held, assumed or awaited.
+// missed tells about pods that are gone: word of that may have come before they were assumed or awaited.
 func (p *Plugin) missed(pods ...*corev1.Pod) {
 	for _, pod := range pods {
-		if p.lister.IsGone(pod) {
-			p.effects.do(p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now()))
+		if effects, gone := p.gone(pod); gone {
+			p.effects.do(effects)
 		}
 	}
+}
+
+// gone tells about a pod if it is gone, and what follows from that.
+func (p *Plugin) gone(pod *corev1.Pod) (effects gangstate.Effects, gone bool) {
+	if gone = p.lister.IsGone(pod); gone {
+		effects = p.gangs.PodChanged(p.lister.AsFinished(pod), nil, p.clock.Now())
+	}
+	return effects, gone
 }
 
 func hold(reason string) *fwk.Status {
