@@ -57,9 +57,7 @@ func TestRunRefusesWrongSettings(t *testing.T) {
 func TestNoLevelLogsWhatIsRead(t *testing.T) {
 	for level := range levels {
 		logger, err := newLogger(settings(t, "--log-level="+level), t.Output())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if logger.V(2).Enabled() {
 			t.Errorf("--log-level=%s logs more than it should", level)
 		}

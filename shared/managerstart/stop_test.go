@@ -51,8 +51,6 @@ func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
 		busy, err := controller.New("busy", mgr, controller.Options{Reconciler: working})
 		require.NoError(t, err)
 		require.NoError(t, busy.Watch(source.Func(requests)))
-		if err := mgr.Start(ctx); err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		require.NoError(t, mgr.Start(ctx), "round %d", round)
 	}
 }

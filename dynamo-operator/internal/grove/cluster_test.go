@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -38,9 +39,7 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
-			if err := grovev1alpha1.AddToScheme(scheme); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, grovev1alpha1.AddToScheme(scheme))
 			cluster := grove.Cluster{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.there...).Build()}
 			deployment := &v1beta1.DynamoGraphDeployment{}
 			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
@@ -93,9 +92,7 @@ func carriedOut(t *testing.T, there ...client.Object) (client.Client, grove.Back
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, grovev1alpha1.AddToScheme,
 		v1alpha1.AddToScheme, v1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, add(scheme))
 	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
 	return cluster, grove.Backend{Reader: cluster, Topologies: cluster, Mapper: cluster.RESTMapper()}
@@ -107,9 +104,7 @@ func asked(
 ) (string, *grovev1alpha1.PodCliqueSet) {
 	t.Helper()
 	standing, err := backend.Read(t.Context(), deployment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set := podCliqueSet(t, objects(t)(standing.Objects(nil)))
 	return set.Spec.Template.Cliques[0].Annotations["packtree.dev/node-labels"], set
 }
@@ -142,19 +137,13 @@ func TestATopologyThatIsGoneTakesNothingFromThePods(t *testing.T) {
 	deployment := transferring("net", "rack")
 	cluster, backend := carriedOut(t, topology)
 	_, set := asked(t, backend, deployment)
-	if err := cluster.Create(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Create(t.Context(), set))
 	topology.Spec.Levels[0].Key = "new"
-	if err := cluster.Update(t.Context(), topology); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Update(t.Context(), topology))
 	if got, _ := asked(t, backend, deployment); got != "nvidia.com/dynamo-topology.rack=new" {
 		t.Errorf("of a level with another label the pods ask for %q", got)
 	}
-	if err := cluster.Delete(t.Context(), topology); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cluster.Delete(t.Context(), topology))
 	if got, _ := asked(t, backend, deployment); got != "nvidia.com/dynamo-topology.rack=old" {
 		t.Errorf("without the topology the pods ask for %q, want what those that stand have", got)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -99,9 +100,7 @@ func TestConstraintsThatTheClusterLost(t *testing.T) {
 			response := validator{judging{refused: c.refused}}.Handle(t.Context(),
 				review("v1beta1", c.before, constrained("2")))
 			expect(t, response, c.want)
-			if diff := cmp.Diff(c.warnings, response.Warnings, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("warnings (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.warnings, response.Warnings, cmpopts.EquateEmpty()), "warnings (-want +got)")
 		})
 	}
 }

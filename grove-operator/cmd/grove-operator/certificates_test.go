@@ -139,9 +139,7 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			provide(torn)
 			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 				served, err := c.serves(t.Context(), running.webhooks)
-				if err != nil {
-					t.Fatalf("while a certificate is mounted that does not fit its key: %v", err)
-				}
+				require.NoError(t, err, "while a certificate is mounted that does not fit its key")
 				if !served.Equal(first) {
 					t.Fatalf("a certificate is served, valid until %s, whose key is not mounted", served.NotAfter)
 				}

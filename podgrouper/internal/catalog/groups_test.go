@@ -61,9 +61,7 @@ func TestGroups(t *testing.T) {
 		require.NoError(t, err)
 		for i, document := range bytes.Split(content, []byte("\n---\n")) {
 			var c groupCase
-			if err := yaml.UnmarshalStrict(document, &c); err != nil {
-				t.Fatalf("%s, document %d: %v", file, i, err)
-			}
+			require.NoError(t, yaml.UnmarshalStrict(document, &c), "%s, document %d", file, i)
 			t.Run(fmt.Sprintf("%s: %s", filepath.Base(file), c.Case), c.check)
 		}
 	}

@@ -327,9 +327,7 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			completed, err := certificate.Complete(test.never, test.proof)
-			if err != nil {
-				t.Fatalf("it proves nothing: %v", err)
-			}
+			require.NoError(t, err, "it proves nothing")
 			require.NoError(t, certificate.Verify(test.never, completed))
 			if nodes := newOracle(test.never).placement(); nodes != nil {
 				t.Errorf("proved, and it fits: %v", nodes)

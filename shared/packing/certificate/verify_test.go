@@ -32,9 +32,7 @@ func TestProofsWithoutFilters(t *testing.T) {
 		proof := prove(t, &open)
 		if proof != nil {
 			proof.Unfiltered = true
-			if err := certificate.Verify(in, proof); err != nil {
-				t.Fatalf("what proves it without filters: %v", err)
-			}
+			require.NoError(t, certificate.Verify(in, proof), "what proves it without filters")
 			if feasible := newOracle(in).placement(); feasible != nil {
 				t.Fatalf("it fits: %v", feasible)
 			}

@@ -136,9 +136,8 @@ func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
 	require.NoError(t, r.Startup(t.Context()))
 	found := &kaiv1alpha1.Topology{}
-	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil {
-		t.Fatalf("until somebody looks again the gangs have no Topology: %v", err)
-	}
+	require.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found),
+		"until somebody looks again the gangs have no Topology")
 	assert.Empty(t, cmp.Diff([]kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/rack"}}, found.Spec.Levels),
 		"levels (-want +got)")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,17 +73,13 @@ func TestWhatIsAppliedReplacesWhatThereIs(t *testing.T) {
 		"the Topology":         {told([]*kai.Topology{merged.Topologies["t"]}), []string{"t new 1"}},
 		"nodes of the cluster": {told(present.Nodes), []string{"a live 1", "b live 2"}},
 	} {
-		if diff := cmp.Diff(test.want, test.got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(test.want, test.got), "%s (-want +got)", name)
 	}
 	var policies []string
 	for _, node := range merged.Zones.Nodes() {
 		policies = append(policies, fmt.Sprint(node.Name, " ", node.Policy))
 	}
-	if diff := cmp.Diff([]string{"a none", "b none", "c restricted"}, policies); diff != "" {
-		t.Errorf("zones (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a none", "b none", "c restricted"}, policies), "zones (-want +got)")
 	if len(merged.Topologies) != 2 || len(present.Pods) != 4 {
 		t.Errorf("%d Topologies, and %d pods of the cluster", len(merged.Topologies), len(present.Pods))
 	}

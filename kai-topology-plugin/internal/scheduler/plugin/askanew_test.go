@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,9 +25,7 @@ func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
 	node := changed(tainted)
 	node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
 	node.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("2")
-	if err := rig.kube.Tracker().Add(node); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, rig.kube.Tracker().Add(node))
 	before := decisions(t)
 	rig.makePodGroup(t, podGroup("gang", 2))
 	for _, name := range []string{"a", "b"} {
@@ -55,9 +54,7 @@ func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 func (b *bench) changes(t *testing.T, key gang.Key) {
 	t.Helper()
 	before, err := b.plugin.lister.PodGroup(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	after := before.DeepCopy()
 	after.Generation++
 	b.plugin.effects.do(b.plugin.gangs.PodGroupChanged(before, after, time.Now()))
@@ -102,9 +99,7 @@ func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *tes
 		t.Error("who asks for the gang is forgotten")
 	}
 	observed, err := bench.plugin.observe(waitingGang)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	condition := podgroupstatus.Of(observed, metav1.Now()).Condition
 	if condition.Reason != scheduling.ReasonInfeasible || condition.Message != answer.Message {
 		t.Errorf("the status says %s: %q; decided last was %s: %q", condition.Reason, condition.Message, answer.Verdict,
@@ -136,9 +131,7 @@ func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
 	}
 	bench.activator.reset()
 	first, err := bench.plugin.lister.PodGroups.PodGroups("default").Get("first")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	changed := first.DeepCopy()
 	changed.Annotations = map[string]string{"note": "x"}
 	bench.plugin.podGroupHandler().OnUpdate(first, changed)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,9 +114,7 @@ func configured(
 	t.Cleanup(cancel)
 	metrics.Register()
 	configuration, err := latest.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	profile := &configuration.Profiles[0]
 	profile.SchedulerName = kai.SchedulerName
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled,
@@ -138,13 +137,12 @@ func configured(
 
 	made := &bench{activator: &activator{pods: map[string]bool{}}, objects: packtreefake.NewSimpleClientset(objects...)}
 	registry := plugins.NewInTreeRegistry()
-	if err := registry.Register(Name, func(ctx context.Context, _ kruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		plugin, err := newPlugin(ctx, handle, made.objects, make(chan struct{}))
-		made.plugin = plugin
-		return plugin, err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t,
+		registry.Register(Name, func(ctx context.Context, _ kruntime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			plugin, err := newPlugin(ctx, handle, made.objects, make(chan struct{}))
+			made.plugin = plugin
+			return plugin, err
+		}))
 	var known []kruntime.Object
 	var standing []*corev1.Pod
 	for _, pod := range testsupport.Stored(pods...) {
@@ -166,9 +164,7 @@ func configured(
 			queue.NewSchedulingQueue(func(fwk.QueuedPodInfo, fwk.QueuedPodInfo) bool { return false }, factory)),
 		runtime.WithPodActivator(made.activator),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	// Once all is known, gangs could have an answer, also one that does not exist.
@@ -185,9 +181,7 @@ func (b *bench) setNodes(t testing.TB, nodes []*corev1.Node) {
 	t.Helper()
 	shown := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for _, node := range nodes {
-		if err := shown.Add(node); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, shown.Add(node))
 	}
 	b.plugin.lister.Nodes = corelisters.NewNodeLister(shown)
 }
@@ -225,9 +219,7 @@ func (b *bench) feasible(t testing.TB, state fwk.CycleState, pod *corev1.Pod) ([
 		return nil, status
 	}
 	all, err := b.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var fit []string
 	for _, node := range all {
 		name := node.Node().Name
@@ -265,9 +257,7 @@ func (b *bench) preemptFor(t *testing.T, key gang.Key, pod *corev1.Pod, node str
 func (b *bench) read(t *testing.T, key gang.Key, pod *corev1.Pod) *request {
 	t.Helper()
 	asked, _, err := b.plugin.read(key, pod, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range asked.Pending {
 		asked.Pending[i] = asked.Pending[i].DeepCopy()
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -68,13 +69,9 @@ func (b *bench) stands(t *testing.T, pod *corev1.Pod, node string) {
 	there := pod.DeepCopy()
 	there.Spec.NodeName = node
 	info, err := framework.NewPodInfo(there)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shown, err := b.SnapshotSharedLister().NodeInfos().Get(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shown.AddPodInfo(info)
 }
 
@@ -87,9 +84,7 @@ func TestAPodRejectedByItsNodeLosesItsRoomThere(t *testing.T) {
 	bench.stands(t, b, onB)
 	bench.unreserve(t, a, onA)
 	shown, err := bench.SnapshotSharedLister().NodeInfos().Get(onA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tainted := shown.Node().DeepCopy()
 	tainted.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoSchedule}}
 	shown.SetNode(tainted)

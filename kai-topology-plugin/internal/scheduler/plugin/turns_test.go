@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -31,13 +32,9 @@ func TestRoomThatBecomesFreeGoesToTheHigherRank(t *testing.T) {
 			taken := newPod("", "taken")
 			taken.Spec.NodeName = "n0"
 			infos, err := bench.SnapshotSharedLister().NodeInfos().List()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			info, err := framework.NewPodInfo(taken)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			infos[0].AddPodInfo(info)
 			if _, status := bench.schedule(t, first); status.IsSuccess() {
 				t.Fatal("there is no room yet")
@@ -51,9 +48,7 @@ func TestRoomThatBecomesFreeGoesToTheHigherRank(t *testing.T) {
 						t.Fatal("there is no room to be seen yet")
 					}
 				case when.left:
-					if err := infos[0].RemovePod(klog.Background(), taken); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, infos[0].RemovePod(klog.Background(), taken))
 				}
 				if step == 2 && when.event == 3 || step == 3 && when.event < 3 {
 					bench.activator.reset()
@@ -76,9 +71,7 @@ func TestRoomThatBecomesFreeGoesToTheHigherRank(t *testing.T) {
 func (b *bench) relabel(t *testing.T) {
 	t.Helper()
 	infos, err := b.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	node := infos[0].Node().DeepCopy()
 	node.Labels = map[string]string{"edition": node.Labels["edition"] + "+"}
 	infos[0].(*framework.NodeInfo).SetNode(node)

@@ -306,7 +306,5 @@ func (r *rig) eventuallyAllBound(t *testing.T, count int) {
 			}
 			return len(pods.Items) == count && len(waiting) == 0, nil
 		})
-	if err != nil {
-		t.Fatalf("%d of %d pods are never bound: %v: %v", len(waiting), count, waiting, err)
-	}
+	require.NoError(t, err, "%d of %d pods are never bound: %v", len(waiting), count, waiting)
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,14 +101,11 @@ func TestAStatusIsWrittenWithoutTheFieldsThatTheCRDLacks(t *testing.T) {
 func native(t *testing.T, kind, version, name, rest string) *nativegroups.Group {
 	t.Helper()
 	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(fmt.Sprintf("{apiVersion: scheduling.k8s.io/%s, kind: %s, metadata: {name: %s, "+
-		"namespace: ns}, %s}", version, kind, name, rest)), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t,
+		yaml.Unmarshal([]byte(fmt.Sprintf("{apiVersion: scheduling.k8s.io/%s, kind: %s, metadata: {name: %s, "+
+			"namespace: ns}, %s}", version, kind, name, rest)), &object.Object))
 	group, err := nativegroups.Read(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return group
 }
 
