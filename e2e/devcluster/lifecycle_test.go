@@ -107,7 +107,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	})
 	t.Run("a second one in the same directory is refused and harms nothing", func(t *testing.T) {
 		_, err := devcluster.Up(ctx, bare(directory))
-		assert.ErrorContains(t, err, "a dev cluster runs in "+directory+" already")
+		require.ErrorContains(t, err, "a dev cluster runs in "+directory+" already")
 		if left := processesOf(t, directory); len(left) != 4 {
 			t.Errorf("%d processes are left: %v", len(left), left)
 		}
@@ -145,7 +145,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 	t.Helper()
 	ctx := t.Context()
-	assert.EqualError(t, cluster.Start(ctx, "etcd"), "etcd runs already")
+	require.EqualError(t, cluster.Start(ctx, "etcd"), "etcd runs already")
 	for how, end := range map[string]func() error{
 		"killed": func() error { return cluster.Kill("kwok") },
 		"asked":  func() error { return cluster.Stop(ctx, "kwok") },

@@ -312,9 +312,9 @@ func (c *Campaign) rest(ctx context.Context, what string) error {
 	return nil
 }
 
-// startAll starts the programs that have ended by themselves, and two anew: kube-controller-manager tries what failed it
-// later and later, in the end after a quarter of an hour, and KWOK may leave a node alone that came back under its name.
-// KWOK would wait for the leases of the one before.
+// startAll starts the programs that have ended by themselves, and two anew: kube-controller-manager tries what failed
+// it later and later, in the end after a quarter of an hour, and KWOK may leave a node alone that came back under its
+// name. KWOK would wait for the leases of the one before.
 func (c *Campaign) startAll(ctx context.Context) error {
 	anew := []string{"kube-controller-manager", "kwok"}
 	for _, program := range anew {

@@ -77,7 +77,7 @@ func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
 		require.NoError(t, err)
 		t.Setenv("PATH", tools)
 		err = checkout.Publish(t.Context(), "", "main", signed, io.Discard)
-		assert.ErrorContains(t, err, "cosign")
+		require.ErrorContains(t, err, "cosign")
 		if tags := git(t, remote, "tag", "--list"); tags != "" {
 			t.Errorf("tags %q of what nobody signed", tags)
 		}
@@ -208,7 +208,7 @@ func TestOnlyWhatHasBeenMergedIsReleased(t *testing.T) {
 func TestWhatIsPublishedGoesSomewhere(t *testing.T) {
 	checkout, remote := published(t)
 	err := checkout.Publish(t.Context(), "", "main", release.Destination{Remote: "origin"}, io.Discard)
-	assert.ErrorContains(t, err, "set REGISTRY")
+	require.ErrorContains(t, err, "set REGISTRY")
 	if tags := git(t, remote, "tag", "--list"); tags != "" {
 		t.Errorf("tags %q of what went nowhere", tags)
 	}

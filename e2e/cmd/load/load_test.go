@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,9 +34,7 @@ func TestGangsOfAWorkloadAreWholeAndNested(t *testing.T) {
 			if len(groups) != test.gangs || len(pods) != test.made || len(first.Spec.SubGroups) != test.ofGroups {
 				t.Errorf("%d gangs of %d groups with %d pods", len(groups), len(first.Spec.SubGroups), len(pods))
 			}
-			if diff := cmp.Diff(minima(groups), members(pods)); diff != "" {
-				t.Errorf("pods (-wanted +made):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(minima(groups), members(pods)), "pods (-wanted +made)")
 		})
 	}
 }
@@ -120,9 +120,7 @@ func TestReportHasMediansAndRatios(t *testing.T) {
 	add(native, "gangs of 4 in one rack", podsPerSecond, 40)
 	add(ours, "gangs of 4 in one rack", podsPerSecond, 60)
 	var out bytes.Buffer
-	if err := measured.Print(&out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, measured.Print(&out))
 	for _, want := range []string{"100     1.00   90 100 500", "150     1.50   100 200", "1       -      1 3 0.5",
 		"120     1.20   120", "60      1.50   60"} {
 		if !strings.Contains(out.String(), want) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -86,7 +85,7 @@ func constraintsHold(objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, object := range workloads(ctx, t, objects) {
 			findings, err := cluster.Findings(ctx, object)
-			assert.NoError(t, err)
+			require.NoError(t, err)
 			for _, finding := range findings {
 				if !finding.Held() {
 					t.Errorf("broken: %s", finding)
@@ -108,7 +107,7 @@ func cannotFit(object *unstructured.Unstructured) types.StepFunc {
 // removed deletes the example and checks that its children are deleted with it.
 func removed(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		assert.NoError(t, cluster.Remove(ctx, objects...))
+		require.NoError(t, cluster.Remove(ctx, objects...))
 		worldOf(namespace).Until(ctx, t, "the example and its pods are gone", func(ctx context.Context) (bool, string, error) {
 			gone, err := cluster.Gone(ctx, objects...)
 			if err != nil || !gone {

@@ -203,11 +203,3 @@ func TestDiffers(t *testing.T) {
 		})
 	}
 }
-
-func domainCounts(taken topology.Coverage) []int32 {
-	var counts []int32
-	for _, level := range taken.Levels {
-		counts = append(counts, level.DomainCount)
-	}
-	return counts
-}

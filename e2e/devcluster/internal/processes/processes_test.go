@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -86,7 +85,7 @@ func TestAnotherProcessWithTheSameNumberIsLeftAlone(t *testing.T) {
 	if other.Alive() {
 		t.Error("a process that started at another time counts as the recorded one")
 	}
-	assert.NoError(t, Kill([]Record{other}))
+	require.NoError(t, Kill([]Record{other}))
 	select {
 	case <-process.Ended():
 		t.Error("it was killed")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,9 +101,7 @@ func TestAPlanIsBrokenIfOneOfItsPodsIsBeingBoundForTheGangInWhichItWas(t *testin
 	if changed != "the gang is planned again: pod comes came from another gang" || len(effects.Broken) != 1 {
 		t.Errorf("%q, broken %+v", changed, effects.Broken)
 	}
-	if diff := cmp.Diff(map[types.UID]string{"comes": "n2"}, state.nodeOf(mine)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(map[types.UID]string{"comes": "n2"}, state.nodeOf(mine)))
 }
 
 // otherSeat lets a pod of another gang run on n1 and leave it; the event comes while the gang is decided.
@@ -190,9 +190,7 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 			if (len(effects.Broken) > 0) != (test.broken != "") || (len(state.nodeOf(mine)) > 0) != (test.broken == "") {
 				t.Errorf("the plan has %v and %+v is to be done, want it broken: %t", state.nodeOf(mine), effects.Broken, test.broken != "")
 			}
-			if diff := cmp.Diff(test.seats, names(state.seatsOn("n1", mine))); diff != "" {
-				t.Errorf("seats (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.seats, names(state.seatsOn("n1", mine))), "seats")
 		})
 	}
 }
@@ -248,9 +246,7 @@ func TestAPodThatWasPutOnANodeIsMissedThere(t *testing.T) {
 	coming := map[string][]*corev1.Pod{"n1": {pod("x")}}
 	respected := func() string {
 		said, _, err := state.Respect(Taker{Name: "pod default/x"}, coming, shown)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return said
 	}
 	if !state.assumedOn(comes) {
@@ -290,7 +286,5 @@ func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 	if permission, _ := state.Permit(mine, "c", version(1), ""); permission != Go {
 		t.Fatalf("the gang is not let go: %v", permission)
 	}
-	if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
-		t.Errorf("afterwards room is kept for (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(seatOfA, reservedNames(state, other)), "afterwards room is kept for")
 }

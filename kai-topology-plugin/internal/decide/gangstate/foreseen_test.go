@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
@@ -77,9 +78,7 @@ func TestForeseenRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 			for _, names := range got {
 				slices.Sort(names)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got))
 		})
 	}
 }
@@ -95,9 +94,7 @@ func TestNoRoomIsForeseenForPodsThatNeedQuota(t *testing.T) {
 	inQueue(queued)
 	state.keepFor(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): {"n1": {pod("p"), queued}}}, untilNoon)
 	want := map[string][]string{"n1": {"p"}}
-	if diff := cmp.Diff(want, reservedNames(state, key("x"))); diff != "" {
-		t.Errorf("reserved (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, reservedNames(state, key("x"))), "reserved")
 }
 
 func TestRoomIsGivenBackOnce(t *testing.T) {
@@ -152,9 +149,7 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 			for node, pods := range state.reserved(key("x"), 0) {
 				got[node] = len(pods)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("room that is kept (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got), "room that is kept")
 			if own := state.reserved(key("a"), 0); len(own) > 0 {
 				t.Errorf("the gang is kept from its own room: %v", own)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -112,9 +113,7 @@ func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
 		t.Fatalf("a pod that the plan does not know gets %+v", reply)
 	}
 	late := memberPod("late", "")
-	if diff := cmp.Diff([]string{"late"}, names(state.added(late, start).Activate)); diff != "" {
-		t.Errorf("who is woken when word comes (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"late"}, names(state.added(late, start).Activate)), "who is woken when word comes")
 	if again := state.added(late, start).Activate; len(again) > 0 {
 		t.Errorf("%v are woken once more", names(again))
 	}
@@ -210,9 +209,7 @@ func TestAPlanThatCountsOnAPodThatLeavesIsBroken(t *testing.T) {
 	going := memberPod("a", "n0")
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: start}, []string{"example.com/kept"}
 	effects := state.PodChanged(memberPod("a", "n0"), going, start)
-	if diff := cmp.Diff([]types.UID{"b"}, rejected(effects)); diff != "" {
-		t.Errorf("who comes back (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]types.UID{"b"}, rejected(effects)), "who comes back")
 	if held := reservedNames(state, other); len(held) > 0 {
 		t.Errorf("room is kept for a plan that cannot be: %v", held)
 	}
@@ -227,9 +224,7 @@ func TestAPlanWithAFailedBindingIsBroken(t *testing.T) {
 	if !slices.Contains(brokenBy(effects), mine) {
 		t.Errorf("the plan stands: %+v", effects)
 	}
-	if diff := cmp.Diff([]types.UID{"c"}, rejected(effects)); diff != "" {
-		t.Errorf("who comes back (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]types.UID{"c"}, rejected(effects)), "who comes back")
 }
 
 func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
@@ -262,9 +257,8 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 			for _, event := range events {
 				event(state)
 			}
-			if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
-				t.Errorf("reserved while the pod may be in no cache (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)),
+				"reserved while the pod may be in no cache")
 			state.Tick(start.Add(cacheLag))
 			if got := reservedNames(state, other); len(got) > 0 {
 				t.Errorf("reserved for a pod that stands: %v", got)
@@ -411,9 +405,7 @@ func TestAPodThatGetsIntoAnotherGangIsInTheRoomOfTheSeatOnItsNode(t *testing.T) 
 			if seat == "n1" {
 				want = []SeatChange{{Gang: mine, Pod: "left", Node: "n1", Ended: SeatFilled}}
 			}
-			if diff := cmp.Diff(want, effects.Seats); diff != "" {
-				t.Error(diff)
-			}
+			assert.Empty(t, cmp.Diff(want, effects.Seats))
 			held := slices.ContainsFunc(state.known(mine).kept, (*reservation).isSeat)
 			if held != (seat == "n2") {
 				t.Errorf("a seat is held: %t", held)
@@ -438,9 +430,7 @@ func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
 	if !slices.Contains(names(effects.Activate), "waits") {
 		t.Errorf("activated: %v", names(effects.Activate))
 	}
-	if diff := cmp.Diff(map[types.UID]string{"a": "n1"}, state.nodeOf(other)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(map[types.UID]string{"a": "n1"}, state.nodeOf(other)))
 	if len(state.nodeOf(mine)) > 0 || !slices.Equal(names(state.standingOn("n1")), []string{"a"}) {
 		t.Errorf("on their way for its old gang: %v; on n1: %v", state.nodeOf(mine), names(state.standingOn("n1")))
 	}
@@ -554,7 +544,5 @@ func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
 	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {
 		t.Errorf("room is kept for a pod that is on its way elsewhere: %v", got)
 	}
-	if diff := cmp.Diff(map[types.UID]string{"a": "n2"}, state.nodeOf(mine)); diff != "" {
-		t.Error(diff)
-	}
+	assert.Empty(t, cmp.Diff(map[types.UID]string{"a": "n2"}, state.nodeOf(mine)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,9 +81,8 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 	if len(effects.Seats) != 2 || effects.Again != time.Minute || len(effects.WriteStatus) == 0 {
 		t.Errorf("effects %+v", effects)
 	}
-	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"again"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved from others (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"again"}}, reservedNames(state, other)),
+		"reserved from others")
 	if got := state.reserved(mine, 0); len(got) > 0 {
 		t.Errorf("reserved from the gang itself: %v", got)
 	}
@@ -95,9 +95,7 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 	if again := hold(state, stands); len(again.Seats) != 4 {
 		t.Errorf("seats that take the place of others: %+v", again.Seats)
 	}
-	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(bothSeats, seatsIn(state, mine)))
 	strange := Move{Seats: []Placement{{Pod: pod("x"), Node: "n0"}}}
 	if held, got := state.HoldMove(other, strange, stay, start); held || len(got.Seats) > 0 {
 		t.Error("seats are held for a gang that is not there")
@@ -166,9 +164,7 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 			state, stands := moved(t)
 			hold(state, stands)
 			c.happens(state, stands)
-			if diff := cmp.Diff(c.want, seatsIn(state, mine)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, seatsIn(state, mine)))
 			room := map[string][]string{}
 			for pod, node := range c.want {
 				room[node] = append(room[node], pod)
@@ -176,9 +172,7 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 			for node, pods := range c.room {
 				room[node] = pods
 			}
-			if diff := cmp.Diff(room, reservedNames(state, other)); diff != "" {
-				t.Errorf("room (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(room, reservedNames(state, other)), "room")
 		})
 	}
 }
@@ -198,13 +192,10 @@ func TestAMoveDoesNotTakeTheRoomOfAPodThatLeftSinceItWasDecided(t *testing.T) {
 	}
 	state.deleted(lost, start)
 	holdSince(state, stands, began)
-	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"lost"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved from others (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"lost"}}, reservedNames(state, other)),
+		"reserved from others")
 	hold(state, stands)
-	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
-		t.Errorf("decided anew (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(bothSeats, seatsIn(state, mine)), "decided anew")
 }
 
 func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
@@ -277,9 +268,7 @@ func TestAMoveGivesUpTheNodeOfAPodBoundByAnotherProgram(t *testing.T) {
 			bound := ownedPod("bound", c.node)
 			bound.Annotations[scheduling.AnnotationPodGroupName] = other.Name
 			state.added(bound, start)
-			if diff := cmp.Diff(c.kept, seatsIn(state, mine)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.kept, seatsIn(state, mine)))
 		})
 	}
 }
@@ -353,9 +342,7 @@ func TestAMoveEndsWithItsPodGroup(t *testing.T) {
 	evicts.Progress = evicts.Decided("a group", nil, 1).Evicts().Moved().Rested(rest)
 	known := func() Progress { return state.MoveOf(podGroup).Progress }
 	state.Proceed(mine, evicts)
-	if diff := cmp.Diff(evicts.Progress, known(), cmpopts.IgnoreUnexported(Progress{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(evicts.Progress, known(), cmpopts.IgnoreUnexported(Progress{})))
 	namesake := movedGroup()
 	namesake.UID = "another"
 	state.PodGroupChanged(podGroup, namesake, start)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -132,12 +133,8 @@ func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
 		Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1", "n1", "n2"},
 		Until: &metav1.Time{Time: start.Add(life)},
 	}}
-	if diff := cmp.Diff(want, state.known(big.Rank.Gang).reservationsStatus()); diff != "" {
-		t.Errorf("the status says (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"n1", "n2"}, state.Reserved(small, nil).Nodes); diff != "" {
-		t.Errorf("nodes (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, state.known(big.Rank.Gang).reservationsStatus()), "the status says")
+	assert.Empty(t, cmp.Diff([]string{"n1", "n2"}, state.Reserved(small, nil).Nodes), "nodes")
 	begun := small
 	begun.Begun = true
 	for name, c := range map[string]struct {

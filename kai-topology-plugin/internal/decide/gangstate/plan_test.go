@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -132,17 +133,14 @@ func TestRoomIsReservedUntilThePodStands(t *testing.T) {
 	if got := reservedNames(state, mine); len(got) > 0 {
 		t.Errorf("a gang is kept from its own room: %v", got)
 	}
-	if diff := cmp.Diff(map[string][]string{"n1": {"a"}, "n2": {"b"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved by an open plan (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}, "n2": {"b"}}, reservedNames(state, other)),
+		"reserved by an open plan")
 	for range 2 {
 		if !state.on(mine, "a", "n1") {
 			t.Error("a pod on its planned node is refused, at once or the second time")
 		}
 	}
-	if diff := cmp.Diff(map[string][]string{"n2": {"b"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved once a stands (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n2": {"b"}}, reservedNames(state, other)), "reserved once a stands")
 	if state.on(mine, "b", "n1") {
 		t.Error("a pod is accepted on another node than planned")
 	}
@@ -161,9 +159,7 @@ func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
 	state := twoPods()
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")
-	if diff := cmp.Diff([]types.UID{"b"}, rejected(state.Unassumed(mine, "a", start))); diff != "" {
-		t.Errorf("pods to send back (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]types.UID{"b"}, rejected(state.Unassumed(mine, "a", start))), "pods to send back")
 	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Return {
 		t.Error("a broken gang is let go")
 	}
@@ -186,15 +182,11 @@ func TestAPodThatLosesItsNodeAfterTheReleaseDisturbsNoOther(t *testing.T) {
 	if got := rejected(state.Unassumed(mine, "a", start)); got != nil {
 		t.Errorf("pods of a gang that went are sent back: %v", got)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, names(state.AssumedPods(mine))); diff != "" {
-		t.Errorf("on a node, or with a seat there (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a", "b"}, names(state.AssumedPods(mine))), "on a node, or with a seat there")
 	if state.settled(mine, "b") {
 		t.Error("a pod that stands is still awaited")
 	}
-	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
-		t.Errorf("a bound pod is remembered (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))), "a bound pod is remembered")
 }
 
 // inLeaf is a member of a subgroup, on a node or without one.
@@ -234,9 +226,7 @@ func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
 			if planned := state.record(mine).plan != nil; planned != test.planned {
 				t.Errorf("there is a plan: %v, want %v", planned, test.planned)
 			}
-			if diff := cmp.Diff(test.rejected, rejected(effects)); diff != "" {
-				t.Errorf("pods to send back (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.rejected, rejected(effects)), "pods to send back")
 			if called := slices.Contains(names(effects.Activate), "b"); called == test.planned {
 				t.Errorf("the other pod is called: %v", called)
 			}
@@ -244,9 +234,7 @@ func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
 			for _, pod := range state.AssumedPods(mine) {
 				on = append(on, gang.LeafOf(pod))
 			}
-			if diff := cmp.Diff(test.on, on); diff != "" {
-				t.Errorf("subgroups of the pods on nodes (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.on, on), "subgroups of the pods on nodes")
 		})
 	}
 }
@@ -285,9 +273,7 @@ func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
 	if effects := state.added(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
 		t.Errorf("the plan is broken: %+v", effects)
 	}
-	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
-		t.Errorf("pods on nodes (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))), "pods on nodes")
 }
 
 // A gang is planned around a running pod; the event about that pod comes after the gang's last pod has asked.
@@ -300,9 +286,7 @@ func TestAGangIsNotLeftToWaitForWordThatCameLate(t *testing.T) {
 		t.Fatalf("the gang goes before anybody knows of its other pod: %v", permission)
 	}
 	effects := state.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start)
-	if diff := cmp.Diff([]types.UID{"b"}, rejected(effects)); diff != "" {
-		t.Errorf("pods to send back (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]types.UID{"b"}, rejected(effects)), "pods to send back")
 	if !slices.Contains(names(effects.Activate), "b") {
 		t.Errorf("it is not tried again: %v", names(effects.Activate))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
@@ -43,9 +44,7 @@ func TestRanks(t *testing.T) {
 		"nobody": {nil, map[types.UID]int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, ranksOf(c.members)); diff != "" {
-				t.Errorf("ranks (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, ranksOf(c.members)), "ranks")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -53,13 +54,9 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 		}
 		return nodes
 	}
-	if diff := cmp.Diff([][]string{{"n2"}}, counted()); diff != "" {
-		t.Errorf("before the plan (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([][]string{{"n2"}}, counted()), "before the plan")
 	state.open(other, 1, false, Placement{Pod: member("planned", ""), Node: "n1"})
-	if diff := cmp.Diff([][]string{{"n1", "n2"}}, counted()); diff != "" {
-		t.Errorf("with the plan (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([][]string{{"n1", "n2"}}, counted()), "with the plan")
 	state.groupDeleted(replica(other, "service"), start)
 	if got := counted(); len(got) > 0 {
 		t.Errorf("a gang without PodGroup counts in %v", got)

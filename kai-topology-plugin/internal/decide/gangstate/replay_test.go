@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 
@@ -50,18 +51,14 @@ func TestRecordedRuns(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			golden, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			replayed := replay(t, golden)
 			if *update {
 				err = os.WriteFile(file, replayed, 0o644)
 			} else if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(string(replayed), "\n")); diff != "" {
 				t.Errorf("what followed, and what follows now (-then +now):\n%s", diff)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		})
 	}
 }
@@ -101,9 +98,7 @@ func replay(t *testing.T, text []byte) []byte {
 			}
 		}
 		again, err := json.Marshal(next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		written.Write(append(again, '\n'))
 	}
 	for key, r := range p.state.gangs {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,9 +45,7 @@ func released(t *testing.T) *State {
 func TestAPodWithAFailedBindingHasASeat(t *testing.T) {
 	state := released(t)
 	state.Unassumed(mine, "a", start)
-	if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)), "reserved")
 	if node, standing := state.find(mine, 2, "a"); node != "n1" || standing != hasNode {
 		t.Errorf("the pod is sent to %q, %v", node, standing)
 	}
@@ -106,9 +105,7 @@ func TestASeatIsKept(t *testing.T) {
 			state := released(t)
 			state.Unassumed(mine, "a", start)
 			meanwhile(state)
-			if diff := cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)); diff != "" {
-				t.Errorf("reserved (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)), "reserved")
 		})
 	}
 }
@@ -168,9 +165,7 @@ func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
 			state := planned()
 			test.then(state)
 			state.nodeSeen(inRack(test.node, "r1"))
-			if diff := cmp.Diff(test.want, brokenBy(state.nodeSeen(inRack(test.node, "r2")))); diff != "" {
-				t.Errorf("gangs (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, brokenBy(state.nodeSeen(inRack(test.node, "r2")))), "gangs")
 		})
 	}
 }

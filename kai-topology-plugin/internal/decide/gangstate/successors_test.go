@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -188,9 +190,7 @@ func TestPodsThatLeaveASeat(t *testing.T) {
 			if want == nil {
 				want = map[string][]string{}
 			}
-			if diff := cmp.Diff(want, reservedNames(state, other)); diff != "" {
-				t.Errorf("reserved for others (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, reservedNames(state, other)), "reserved for others")
 			if own := reservedNames(state, mine); len(own) > 0 {
 				t.Errorf("the gang itself is kept out of %v", own)
 			}
@@ -234,9 +234,7 @@ func TestWhatEndsASeat(t *testing.T) {
 		}, SeatNotNeeded},
 		"somebody more important": {func(s *State) Effects {
 			_, effects, err := s.Respect(Taker{Priority: 1}, map[string][]*corev1.Pod{"n1": {pod("x")}}, &shown{nodes: map[string][]types.UID{"n1": nil}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return effects
 		}, SeatTaken},
 	} {
@@ -244,9 +242,7 @@ func TestWhatEndsASeat(t *testing.T) {
 			state := standingPair()
 			state.deleted(ownedPod("a", "n1"), start)
 			effects := test.end(state)
-			if diff := cmp.Diff([]SeatEnd{test.want}, ended(effects)); diff != "" {
-				t.Errorf("why it ends (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]SeatEnd{test.want}, ended(effects)), "why it ends")
 			if got := reservedNames(state, other); len(got) > 0 {
 				t.Errorf("still reserved: %v", got)
 			}
@@ -281,9 +277,7 @@ func TestASeatIsHeldMeanwhile(t *testing.T) {
 			state := standingPair()
 			state.deleted(ownedPod("a", "n1"), start)
 			meanwhile(state)
-			if diff := cmp.Diff([]string{"a"}, reservedNames(state, other)["n1"]); diff != "" {
-				t.Errorf("reserved (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff([]string{"a"}, reservedNames(state, other)["n1"]), "reserved")
 		})
 	}
 }
@@ -293,13 +287,10 @@ func TestRoomIsKeptOnceWhileTheSuccessorIsOnItsWay(t *testing.T) {
 	state.deleted(ownedPod("a", "n1"), start)
 	state.added(ownedPod("c", ""), start)
 	state.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n1"})
-	if diff := cmp.Diff(map[string][]string{"n1": {"c"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"c"}}, reservedNames(state, other)), "reserved")
 	state.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n3"})
-	if diff := cmp.Diff(map[string][]string{"n1": {"a"}, "n3": {"c"}}, reservedNames(state, other)); diff != "" {
-		t.Errorf("reserved while the successor goes elsewhere (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}, "n3": {"c"}}, reservedNames(state, other)),
+		"reserved while the successor goes elsewhere")
 }
 
 func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
@@ -443,9 +434,7 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 				t.Errorf("a gang of a higher priority than any pod has to leave alone %v", above)
 			}
 			slices.Sort(held)
-			if diff := cmp.Diff(test.want, held); diff != "" {
-				t.Errorf("nodes (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, held), "nodes")
 			if ends := ended(after.added(ownedPod("c", "n1"), now)); len(held) > 0 &&
 				!slices.Contains(ends, SeatFilled) {
 				t.Errorf("a successor fills none: %v", ends)
@@ -516,7 +505,5 @@ func TestAPodIsFoundBeforeItsEvent(t *testing.T) {
 	if misses("n1") {
 		t.Error("a pod is missed of which word has come")
 	}
-	if diff := cmp.Diff([]string{"a"}, names(state.seatsOn("n1", other))); diff != "" {
-		t.Errorf("seats (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a"}, names(state.seatsOn("n1", other))), "seats")
 }

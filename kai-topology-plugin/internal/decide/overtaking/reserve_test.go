@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,9 +50,7 @@ func newStarved(t *testing.T, change func(big *gang.Gang)) *starved {
 		pods = append(pods, standing("on-"+name, name))
 	}
 	offline, err := kubeframework.NewOffline(t.Context(), nodes, pods)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &starved{offline: offline, big: gangOf(t, "big", 2, 4, change)}
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,9 +80,7 @@ func TestCandidates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			groups := reader(groupOf("open", ""), groupOf("spared", scheduling.NonPreemptible))
 			found, err := preemption.CandidatesFor(itself, nodeWith(c.pods...), groups, preemption.Budgets{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if found.Empty() != c.empty {
 				t.Errorf("there is nobody: %t, want %t", found.Empty(), c.empty)
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/shared/packing"
@@ -101,9 +102,7 @@ func TestChoose(t *testing.T) {
 			}}, []string{"a-0", "a-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.scene.names(test.scene.choose(t))); diff != "" {
-				t.Errorf("victims (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, test.scene.names(test.scene.choose(t))), "victims")
 		})
 	}
 }

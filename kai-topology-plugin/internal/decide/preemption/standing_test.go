@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -90,17 +92,13 @@ func TestCompanionsOfVictims(t *testing.T) {
 				return !slices.Contains(strings.Fields(c.victims), pod.Name)
 			})
 			found, err := gangs.Companions(victims)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			names := []string{}
 			for _, pod := range found {
 				names = append(names, pod.Name)
 			}
 			slices.Sort(names)
-			if diff := cmp.Diff(strings.Fields(c.companions), names); diff != "" {
-				t.Errorf("who leaves too (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(strings.Fields(c.companions), names), "who leaves too")
 		})
 	}
 	if _, err := gangsAround(pods, &atomic.Int32{}).Companions(

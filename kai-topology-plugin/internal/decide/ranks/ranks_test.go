@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/ranks"
@@ -51,9 +52,7 @@ func TestArrange(t *testing.T) {
 			[]string{"r1/n1", "r1/n1", "r1/n2", "r1/n2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, paths(ranks.Arrange(pods(c.pods...)))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, paths(ranks.Arrange(pods(c.pods...)))))
 		})
 	}
 }

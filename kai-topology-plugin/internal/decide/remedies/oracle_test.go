@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/remedies"
@@ -108,9 +109,7 @@ func findIn(t *testing.T, cluster *inventory.Inventory) []remedies.Remedy {
 	for i := range found {
 		table := tableOf(t, cluster)
 		answer, err := table.Decide(t.Context(), asking(cluster), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if found[i], err = remedies.Find(t.Context(), cluster, table, asking(cluster), answer); err != nil {
 			t.Fatal(err)
 		}
@@ -124,9 +123,7 @@ func findIn(t *testing.T, cluster *inventory.Inventory) []remedies.Remedy {
 func tableOf(t *testing.T, cluster *inventory.Inventory) *turns.Table {
 	t.Helper()
 	table, err := turns.Set(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return table.KeepingRoom()
 }
 
@@ -134,9 +131,7 @@ func tableOf(t *testing.T, cluster *inventory.Inventory) *turns.Table {
 func decided(t *testing.T, cluster *inventory.Inventory) string {
 	t.Helper()
 	answer, err := tableOf(t, cluster).Decide(t.Context(), asking(cluster), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answer.Verdict
 }
 

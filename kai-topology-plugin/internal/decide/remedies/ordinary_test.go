@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/decide/remedies"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
@@ -162,13 +164,9 @@ func TestTheNodesThatAreNeededHaveADomain(t *testing.T) {
 			cluster := testsupport.Inventory(t, fourNodes+podGroup("ask", c.spec)+pods("ask", "", 6, 4))
 			table := tableOf(t, cluster)
 			answer, err := table.Decide(t.Context(), asking(cluster), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			nodes, err := remedies.FindNodes(t.Context(), cluster, table, asking(cluster), answer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := fmt.Sprintf("%d like %s, %s %v", nodes.Count, nodes.Like.Name, nodes.Level, nodes.Domain); got != c.want {
 				t.Errorf("needed are %s, want %s", got, c.want)
 			}

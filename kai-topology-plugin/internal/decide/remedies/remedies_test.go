@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/remedies"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -227,19 +228,13 @@ func tryAll(t *testing.T, attempts map[string]attempt) {
 		t.Run(name, func(t *testing.T) {
 			cluster := testsupport.Inventory(t, test.cluster)
 			table, err := turns.Set(t.Context(), cluster)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			table = table.KeepingRoom()
 			turn := asking(cluster)
 			answer, err := table.Decide(t.Context(), turn, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			found, err := remedies.Find(t.Context(), cluster, table, turn, answer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []string
 			for _, remedy := range found {
 				mark := "✗"

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,13 +51,9 @@ func allMay(cluster *inventory.Inventory, move string) (asked []repair.Asked) {
 func plansOf(t testing.TB, cluster *inventory.Inventory, rules repair.Rules, asked []repair.Asked) map[gang.Key]repair.Plan {
 	t.Helper()
 	table, err := turns.Set(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	plans, err := repair.Plans(t.Context(), table, rules, asked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return plans
 }
 
@@ -210,9 +208,7 @@ func TestPlans(t *testing.T) {
 			if c.change != nil {
 				c.change(cluster)
 			}
-			if diff := cmp.Diff(c.want, planned(plansOf(t, cluster, c.rules, allMay(cluster, c.move)))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, planned(plansOf(t, cluster, c.rules, allMay(cluster, c.move)))))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -67,18 +68,14 @@ func TestGangsAreDecidedInOrderOfRank(t *testing.T) {
 			}
 			asked := allMay(cluster, scheduling.RepairMoveGang)
 			plans := plansOf(t, cluster, repair.Rules{}, asked)
-			if diff := cmp.Diff(c.want, planned(plans)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, planned(plans)))
 			for i := range asked {
 				asked[i].Held = plans[asked[i].Gang].Seats
 			}
 			if c.held == nil {
 				c.held = c.want
 			}
-			if diff := cmp.Diff(c.held, planned(plansOf(t, cluster, repair.Rules{}, asked))); diff != "" {
-				t.Errorf("once room is held (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.held, planned(plansOf(t, cluster, repair.Rules{}, asked))), "once room is held")
 		})
 	}
 }

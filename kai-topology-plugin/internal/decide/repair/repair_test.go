@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
@@ -79,9 +81,7 @@ func nodesOf(cluster *inventory.Inventory, domain string) (names []string) {
 func without(t testing.TB, cluster *inventory.Inventory, nodes []string) (words []string) {
 	t.Helper()
 	losses, err := repair.Without(t.Context(), cluster, nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, loss := range losses {
 		lost := fmt.Sprint(loss.Gang, " loses ", loss.Pods, ": ")
 		switch {
@@ -187,9 +187,7 @@ func TestWhatBecomesOfGangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := read(t, test.cluster)
-			if diff := cmp.Diff(test.want, without(t, cluster, nodesOf(cluster, test.domain))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, without(t, cluster, nodesOf(cluster, test.domain))))
 		})
 	}
 }
@@ -204,7 +202,5 @@ func TestAskingChangesNothing(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff(round(), round()); diff != "" {
-		t.Errorf("asked again it says something else:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(round(), round()), "asked again it says something else")
 }

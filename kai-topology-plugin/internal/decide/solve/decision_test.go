@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,20 +78,14 @@ func decideInRack(t *testing.T, members, foreign []*corev1.Pod, reserved cluster
 		t.Fatal(hold.Message)
 	}
 	cluster, err := kubeframework.NewOffline(t.Context(), twoRacks(), append(foreign, assembled.Standing...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": racksOnly},
 		View: clusterview.New(cluster), Nodes: nodes, Reserved: reserved,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answer
 }
 
@@ -134,9 +130,7 @@ func TestDecide(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(test.racks, answer.Groups[0].Domains["rack"]); diff != "" {
-				t.Errorf("racks (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(test.racks, answer.Groups[0].Domains["rack"]), "racks")
 		})
 	}
 }
@@ -154,9 +148,7 @@ func TestStandTellsWhereAnIncompleteGangIs(t *testing.T) {
 		question.Nodes = append(question.Nodes, kubeframework.BareNode(node))
 	}
 	answer, err := solve.Stand(question)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(answer.Groups) != 2 {
 		t.Fatalf("groups: %+v", answer.Groups)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,20 +134,14 @@ func decide(
 	assembled := assemble(t, podGroup, pods)
 	_, lacks := gang.Assemble(podGroup, pods, nil)
 	cluster, err := kubeframework.NewOffline(t.Context(), nodes, assembled.Standing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	snapshot, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster),
 		Nodes: snapshot, Followers: followers, Mends: assembled.Mends(), Lacks: lacks,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return assembled, answer
 }
 
@@ -263,9 +259,7 @@ func TestExpectedPodsTakeNoRoomFromExistingPods(t *testing.T) {
 			{Name: "b", MinMember: ptr.To[int32](1)}},
 	})
 	_, answer := decide(t, racksOf(2, 3), podGroup, append(members("a", 1), members("b", 2)...))
-	if diff := cmp.Diff([]string{"a0", "b0", "b1"}, slices.Sorted(maps.Keys(answer.Nodes))); diff != "" {
-		t.Errorf("pods with a node (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a0", "b0", "b1"}, slices.Sorted(maps.Keys(answer.Nodes))), "pods with a node")
 	if got := racks(answer.Nodes); !slices.Equal(got, []string{"r1"}) {
 		t.Errorf("pods go to %v", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
@@ -68,20 +69,14 @@ func beside(
 	t *rapid.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, waiting, standing []*corev1.Pod,
 ) *solve.Answer {
 	cluster, err := kubeframework.NewOffline(t.Context(), nodes, standing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	snapshot, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: assemble(t, podGroup, waiting), Topologies: map[string]*kai.Topology{"network": topology},
 		View: clusterview.New(cluster), Nodes: snapshot,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answer
 }
 

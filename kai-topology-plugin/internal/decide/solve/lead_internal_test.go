@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,11 +23,7 @@ func TestAGangThatIsAskedAboutAsALeaderIsNotChanged(t *testing.T) {
 	for range 2 {
 		asked := beside(request, []*gang.Gang{follower}, together).Gang.Shared.Others
 		want := []gang.RelatedGang{{Gang: gang.Key{Name: "a"}, Nodes: []string{"n2"}}, stands}
-		if diff := cmp.Diff(want, asked); diff != "" {
-			t.Errorf("asked about (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]gang.RelatedGang{stands}, request.Gang.Shared.Others); diff != "" {
-			t.Errorf("the gang itself (-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff(want, asked), "asked about")
+		assert.Empty(t, cmp.Diff([]gang.RelatedGang{stands}, request.Gang.Shared.Others), "the gang itself")
 	}
 }

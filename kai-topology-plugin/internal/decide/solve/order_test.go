@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,13 +44,9 @@ func racksByIndex(t *testing.T, members []*corev1.Pod, subGroups ...scheduling.S
 		t.Fatal(hold.Message)
 	}
 	cluster, err := kubeframework.NewOffline(t.Context(), twoRacks(), assembled.Standing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	nodes, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": racksOnly}, View: clusterview.New(cluster), Nodes: nodes,
 	})
@@ -91,9 +89,8 @@ func TestAReplacementHasThePlaceOfItsIndex(t *testing.T) {
 	for i, member := range members {
 		member.Name = fmt.Sprintf("p%d", i)
 	}
-	if diff := cmp.Diff([]string{"r1", "r1", "r1", "r1", "r2", "r2", "r2", "r2"}, racksByIndex(t, members)); diff != "" {
-		t.Errorf("racks by index (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"r1", "r1", "r1", "r1", "r2", "r2", "r2", "r2"}, racksByIndex(t, members)),
+		"racks by index")
 }
 
 // Pods without unique indices have no order.
@@ -112,9 +109,7 @@ func TestPodsWithoutIndicesOfTheirOwnStayWhereTheyArePut(t *testing.T) {
 				}
 			}
 			want, got := decideInRack(t, plain, nil, nil).Nodes, decideInRack(t, labelled, nil, nil).Nodes
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-without labels +with):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(want, got), "(-without labels +with)")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -85,7 +86,5 @@ func TestAGangThatLeavesRoomForFollowersIsNotProvedToBeInTheFewest(t *testing.T)
 	follower := assemble(t, sharing("follower", oneRack), members("f", 2, plain))
 	assembled, answer := decide(t, racksOf(2, 1, 1), sharing("gang", fewRacks), members("", 2), follower)
 	want := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved}
-	if diff := cmp.Diff(want, answer.Placement(len(assembled.Pending))); diff != "" {
-		t.Errorf("%s: %v (-want +got):\n%s", answer.Message, answer.Nodes, diff)
-	}
+	assert.Empty(t, cmp.Diff(want, answer.Placement(len(assembled.Pending))), "%s: %v", answer.Message, answer.Nodes)
 }

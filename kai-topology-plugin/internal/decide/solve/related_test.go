@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -85,12 +87,8 @@ func TestAGangIsTiedToItsRelatedGangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assembled := following(t, c.annotations, c.pods...)
 			got, err := solve.Translate(assembled, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got.Root); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(c.want, got.Root))
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
@@ -81,15 +83,9 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 				r.Others = others
 			}
 			got, err := solve.Translate(assembled, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got.Relations); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.root, got.Root.Relations); diff != "" {
-				t.Errorf("items (-want +got):\n%s", diff)
-			}
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(c.want, got.Relations))
+			assert.Empty(t, cmp.Diff(c.root, got.Root.Relations), "items")
 		})
 	}
 }
@@ -113,22 +109,14 @@ func TestRelationsOfGangsDecidedTogetherAreOne(t *testing.T) {
 	got, err := solve.Translate(first, []*gang.Gang{second}, func(*corev1.Pod) (packing.Shape, error) {
 		return packing.Shape{}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, r := range got.Relations {
 		names = append(names, r.Name)
 	}
-	if diff := cmp.Diff([]string{"g/replica-0/t/zone", "scaled/pods", "second/pods"}, names); diff != "" {
-		t.Errorf("relations (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"g/replica-0/t/zone"}, got.Root.Relations); diff != "" {
-		t.Errorf("of all (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"g/replica-0/t/zone", "scaled/pods", "second/pods"}, names), "relations")
+	assert.Empty(t, cmp.Diff([]string{"g/replica-0/t/zone"}, got.Root.Relations), "of all")
 	for i, want := range []string{"scaled/pods", "second/pods"} {
-		if diff := cmp.Diff([]string{want}, got.Root.Children[i].Relations); diff != "" {
-			t.Errorf("of one (-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff([]string{want}, got.Root.Children[i].Relations), "of one")
 	}
 }

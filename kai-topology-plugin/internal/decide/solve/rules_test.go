@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,13 +151,9 @@ func (s scenario) question(t testing.TB) solve.Request {
 		t.Fatal(hold.Message)
 	}
 	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, assembled.Standing))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	infos, err := cluster.Nodes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster),
 		Reserved: s.reserved, Budget: s.budget,
@@ -167,9 +164,7 @@ func (s scenario) decide(t *testing.T) (*solve.Answer, *gang.Gang) {
 	t.Helper()
 	question := s.question(t)
 	answer, err := solve.Solve(t.Context(), question)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, node := range question.Nodes {
 		for _, pod := range node.GetPods() {
 			if answer.Nodes[pod.GetPod().Name] != "" {
@@ -184,9 +179,7 @@ func (s scenario) decide(t *testing.T) (*solve.Answer, *gang.Gang) {
 func (s scenario) enact(t *testing.T, answer *solve.Answer) {
 	t.Helper()
 	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, bound(s.pods)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	order := answer.Order
 	if order == nil {
 		order = slices.Sorted(maps.Keys(answer.Nodes))
@@ -199,9 +192,7 @@ func (s scenario) enact(t *testing.T, answer *solve.Answer) {
 		i := slices.IndexFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Name == name })
 		placed := s.pods[i].DeepCopy()
 		infos, err := cluster.Nodes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		state := kubeframework.Simulation()
 		if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, placed); !status.IsSuccess() {
 			t.Fatalf("pod %s: %v", name, status)
@@ -365,13 +356,9 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 				t.Fatal(hold.Message)
 			}
 			offline, err := kubeframework.NewOffline(t.Context(), all, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			infos, err := offline.Nodes()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			filters := &counting{Offline: offline}
 			answer, err := solve.Solve(t.Context(),
 				solve.Request{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -96,9 +98,7 @@ func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration
 func (s *table) left(t *testing.T) []string {
 	t.Helper()
 	pods, err := s.client.CoreV1().Pods("ns").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for i := range pods.Items {
 		names = append(names, pods.Items[i].Name)
@@ -122,9 +122,7 @@ func TestAGangIsStoppedAtItsDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stopper := stopperFor(podGroup(minutes(5), "False", scheduling.ReasonBelowMinimum), c.standing, c.after)
-			if err := stopper.look(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, stopper.look(t.Context(), key))
 			if diff := cmp.Diff(c.left, stopper.left(t)); diff != "" || stopper.reports != c.reports {
 				t.Errorf("reported %d times; pods (-want +got):\n%s", stopper.reports, diff)
 			}
@@ -143,9 +141,7 @@ func TestAFailureIsReported(t *testing.T) {
 	if err := stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}); err == nil {
 		t.Error("no error")
 	}
-	if diff := cmp.Diff([]string{"a", "c"}, stopper.left(t)); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff([]string{"a", "c"}, stopper.left(t)), "pods")
 }
 
 // The gang needs one of two subgroups; of the other one a pod stands that is of no use without its second.
@@ -172,9 +168,7 @@ func TestWhatIsLeftOfAGroupIsStoppedAtItsDeadline(t *testing.T) {
 			if err := stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.left, stopper.left(t)); diff != "" {
-				t.Errorf("pods (-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.left, stopper.left(t)), "pods")
 		})
 	}
 }

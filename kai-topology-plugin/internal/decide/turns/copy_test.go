@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,7 +64,5 @@ func TestWhatIsAskedOfACopyMayFail(t *testing.T) {
 	if err := copied.On(t.Context(), on("a"), func(*turns.Table) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("it says %v", err)
 	}
-	if err := copied.On(t.Context(), on("a", "1"), seen(t, "a", 1)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, copied.On(t.Context(), on("a", "1"), seen(t, "a", 1)))
 }

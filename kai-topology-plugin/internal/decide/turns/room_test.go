@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 )
 
@@ -59,9 +61,7 @@ func TestAPodFillsASeat(t *testing.T) {
 		"none if it has no node": {map[string]string{"elsewhere": "r1-a"}, "x@r1-a x@r1-b z@r1-a"},
 	} {
 		table := set(t, cluster).KeepingRoom()
-		if err := table.Assume(table.Inventory().Pods, test.assumed); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, table.Assume(table.Inventory().Pods, test.assumed))
 		var left []string
 		for node, seats := range table.SeatsFrom(gang.Rank{}) {
 			for _, pod := range seats {

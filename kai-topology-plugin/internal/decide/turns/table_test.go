@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -67,9 +68,7 @@ var pods, read = testsupport.Pods, testsupport.Inventory
 func set(t *testing.T, text string) *turns.Table {
 	t.Helper()
 	table, err := turns.Set(t.Context(), read(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return table
 }
 
@@ -100,9 +99,7 @@ func podOf(t *testing.T, table *turns.Table, name string) *corev1.Pod {
 func decided(t *testing.T, table *turns.Table, turn turns.Turn) string {
 	t.Helper()
 	answer, err := table.Decide(t.Context(), turn, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return told(answer.Verdict, answer.Nodes)
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
@@ -25,9 +27,7 @@ func TestGangsTakeTurnsInTheOrderOfTheScheduler(t *testing.T) {
 		got = append(got, fmt.Sprint(turn.Rank.Gang.Name, " ", len(turn.Gang.Pending), " ", turn.Hold != nil))
 	}
 	want := []string{"c-high 1 false", "b-old 1 false", "a-young 1 false", "d-alone 0 true"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 }
 
 func TestWhatHoldsAGang(t *testing.T) {
@@ -107,9 +107,7 @@ func TestStandingGangs(t *testing.T) {
 		"scaled": "1 stand, 0 wait, others [{ns/base [r1-a]}]",
 		"apart":  "1 stand, 0 wait, near [[r1-a]]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 }
 
 // Rack r1 has room for the gang base alone, and r2 for its followers, too.
@@ -130,9 +128,7 @@ func TestAGangGoesWhereThoseFitThatFollowIt(t *testing.T) {
 	} {
 		table := set(t, cluster+test.more)
 		answer, err := table.Take(t.Context(), turnOf(t, table, "base"), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := answer.Nodes["base-0"]; !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: base is on %q, want %s", name, got, test.want)
 		}
@@ -152,16 +148,12 @@ func TestRoomIsKeptForFollowers(t *testing.T) {
 			continue
 		}
 		answer, err := table.Take(t.Context(), turnOf(t, table, name), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		racks := slices.Collect(maps.Values(answer.Nodes))
 		got = append(got, fmt.Sprint(answer.Verdict, " ", strings.Split(strings.Join(racks, ""), "-")[0]))
 	}
 	want := []string{"Placed third-0:r1-a third-1:r2-a", "Placed r2", "Infeasible", "Placed r2", "Placed r1", "Infeasible"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got))
 	for _, node := range table.Nodes() {
 		if len(node.GetPods()) != 1 {
 			t.Errorf("node %s has %d pods", node.Node().Name, len(node.GetPods()))
@@ -252,13 +244,9 @@ func TestABudgetBoundsTheSearch(t *testing.T) {
 		podGroup("wide", "", "minMember: 3, "+oneRack, "")+pods("wide", "", 3, "", "", "", ""))
 	turn := turnOf(t, table, "ask")
 	free, err := table.Decide(t.Context(), turn, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bounded, err := table.Decide(t.Context(), turn, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if free.Verdict != "Placed" || free.Steps <= bounded.Steps {
 		t.Errorf("%s takes %d steps, and %s %d", free.Verdict, free.Steps, bounded.Verdict, bounded.Steps)
 	}
@@ -278,9 +266,7 @@ func TestWhereGangsStand(t *testing.T) {
 		"stands": "1 placed in [r2]", "short": "1 placed in [r1]", "wrong": "Invalid",
 	} {
 		answer, err := table.Stand(turnOf(t, table, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := fmt.Sprintf("%d placed in %v", answer.Groups[0].Placed, answer.Groups[0].Domains["l/rack"])
 		if answer.Verdict == "Invalid" {
 			got = answer.Verdict

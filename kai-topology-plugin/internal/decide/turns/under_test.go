@@ -3,6 +3,7 @@ package turns_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -158,9 +159,7 @@ func under(t *testing.T, table *turns.Table, changes []turns.Change, run func(*t
 		run(changed)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func TestAnswersUnderAChangeSayLittle(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/certificate"
@@ -39,7 +38,7 @@ func TestAGangOfManyGroupsIsWeighedAsOne(t *testing.T) {
 		if cut.Groups["all"] != 1 || len(cut.By) != 1 || cut.By[0].Resource != want {
 			t.Errorf("%d pods: weighed by %+v", pods, cut)
 		}
-		assert.NoError(t, certificate.Verify(in, proof))
+		require.NoError(t, certificate.Verify(in, proof))
 		for i := range in.Nodes {
 			in.Nodes[i].Free = map[string]int64{"gpu": int64(pods), "cpu": int64(pods)}
 		}
@@ -81,7 +80,7 @@ func TestKindsWithTooFewNodes(t *testing.T) {
 			t.Errorf("%s: 14 pods have room for 13, and nothing is proved", name)
 			continue
 		}
-		assert.NoError(t, certificate.Verify(in, proof))
+		require.NoError(t, certificate.Verify(in, proof))
 		if cut := proof.Rules[0].Cut; test.want > 0 && (cut == nil || cut.Need != int64(test.want)) {
 			t.Errorf("%s: %+v", name, proof.Rules[0])
 		}
