@@ -73,6 +73,24 @@ var _ = Describe("A changed template", func() {
 			{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":%[1]q}]`, image))
 	}
 
+	It("replaces a pod of the old template that comes after the update", func() {
+		in, set := live(grovev1alpha1.RollingRecreate)
+		edit(set, "x:2")
+		Eventually(func() string {
+			run(in, ofUp)
+			end(in, ofUp)
+			return condition(get(in, "up", &grovev1alpha1.PodCliqueSet{}), "Updating").Reason
+		}).Should(Equal("UpdateFinished"))
+		late := podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-0-g-1-w"})()[0]
+		patch(&late, `[{"op":"replace","path":"/metadata/labels/grove.io~1pod-template-hash","value":"old"}]`)
+		Eventually(func() bool {
+			run(in, ofUp)
+			end(in, ofUp)
+			found := podsOf(in, ofUp)()
+			return len(found) == 12 && !slices.ContainsFunc(found, func(pod corev1.Pod) bool { return pod.UID == late.UID })
+		}).Should(BeTrue())
+	})
+
 	It("replaces one pod or one copy at a time, and holds at one that does not become ready", func() {
 		in, set := live(grovev1alpha1.RollingRecreate)
 		edit(set, "x:2")

@@ -126,6 +126,32 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 		slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
 }
 
+// CountsOld reports whether a PodClique that has the set's current template counts pods of another one.
+func (o Objects) CountsOld() bool {
+	return o.any(func(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
+		return o.prepared(podClique, member) && podClique.Status.UpdatedReplicas < podClique.Status.Replicas
+	})
+}
+
+// HasOld reports whether such a PodClique has pods of another template.
+func (o Objects) HasOld() bool {
+	return o.any(func(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
+		return o.prepared(podClique, member) &&
+			slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
+	})
+}
+
+// any reports whether a PodClique is so that is wanted.
+func (o Objects) any(is func(*grovev1alpha1.PodClique, layout.Member) bool) bool {
+	for _, podClique := range o.PodCliques {
+		member, found := layout.Find(o.Set, podClique)
+		if found && podClique.DeletionTimestamp == nil && o.wanted(podClique) && is(podClique, member) {
+			return true
+		}
+	}
+	return false
+}
+
 // refused reports whether the pods that a PodClique lacks could not be created: only the existing ones can be
 // updated.
 func refused(podClique *grovev1alpha1.PodClique) bool {

@@ -38,14 +38,21 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 
 // decideUpdate reads the pods of a set that is being updated, and decides. Before an update ends, the pods are read
 // past the cache, which may not show yet what the operator has changed: when the template is changed back at once, all
-// cached pods have it, while one of them was just updated. Nothing would update that pod again.
+// cached pods have it, while one of them was just updated. Nothing would update that pod again. A pod of the old
+// template may come later still, if its creation was under way: then another update begins.
 func (r *Reconciler) decideUpdate(
 	ctx context.Context, objects rollout.Objects, changed bool,
 ) (decision rollout.Decision, err error) {
 	set := objects.Set
 	decision = rollout.Decision{Progress: set.Status.UpdateProgress}
 	if !changed && !updating(set) {
-		return decision, nil
+		if !objects.CountsOld() {
+			return decision, nil
+		}
+		if objects.Pods, err = r.livePods(ctx, set); err != nil || !objects.HasOld() {
+			return decision, err
+		}
+		changed = true
 	}
 	if objects.Pods, err = listPods(ctx, r.Client, append(lookup.OfSet(set), client.UnsafeDisableDeepCopy)); err != nil {
 		return decision, fmt.Errorf("listing pods: %w", err)
@@ -53,14 +60,24 @@ func (r *Reconciler) decideUpdate(
 	now := r.Clock.Now()
 	next := rollout.Decide(objects.Situation(changed, now))
 	if next.Ends {
-		objects.Pods, err = listPods(ctx, r.Writer.Live, []client.ListOption{client.InNamespace(set.Namespace),
-			client.MatchingLabels{grovev1alpha1.LabelPartOf: set.Name}})
-		if err != nil {
-			return decision, fmt.Errorf("listing pods before the update is ended: %w", err)
+		if objects.Pods, err = r.livePods(ctx, set); err != nil {
+			return decision, err
 		}
 		next = rollout.Decide(objects.Situation(changed, now))
 	}
 	return objects.InPlace(next), nil
+}
+
+// livePods are the pods of a set by the name of their PodClique, read past the cache.
+func (r *Reconciler) livePods(
+	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
+) (map[string][]*corev1.Pod, error) {
+	found, err := listPods(ctx, r.Writer.Live, []client.ListOption{client.InNamespace(set.Namespace),
+		client.MatchingLabels{grovev1alpha1.LabelPartOf: set.Name}})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods past the cache: %w", err)
+	}
+	return found, nil
 }
 
 // listPods returns pods by the name of their PodClique.
