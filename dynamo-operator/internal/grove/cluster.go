@@ -93,28 +93,32 @@ func (c Cluster) topology(ctx context.Context, name string) (admission.Topology,
 		return admission.Topology{}, err
 	}
 	if topology != nil {
-		answer := admission.Topology{Kind: grovev1alpha1.KindClusterTopology, Name: name}
-		for _, level := range topology.Spec.Levels {
-			answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
-		}
-		return answer, nil
+		return topologyOf(grovev1alpha1.KindClusterTopology, name, topology.Spec.Levels), nil
 	}
 	binding, err := get(ctx, c.Reader, "", name, &grovev1alpha1.ClusterTopologyBinding{})
 	if err != nil && !meta.IsNoMatchError(err) {
 		return admission.Topology{}, err
 	}
 	if binding != nil {
-		answer := admission.Topology{Kind: grovev1alpha1.KindClusterTopologyBinding, Name: name}
-		for _, level := range binding.Spec.Levels {
-			answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
-		}
-		return answer, nil
+		return topologyOf(grovev1alpha1.KindClusterTopologyBinding, name, binding.Spec.Levels), nil
 	}
 	problem := fmt.Sprintf("ClusterTopology %q cannot be read, since its kind is not installed: %s", name, install)
 	if !uninstalled {
 		problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx, name))
 	}
 	return admission.Topology{Kind: grovev1alpha1.KindClusterTopology, Name: name, Problem: problem}, nil
+}
+
+// topologyOf returns a topology of one of the two kinds by its levels.
+func topologyOf[L grovev1alpha1.TopologyLevel | grovev1alpha1.TopologyBindingLevel](
+	kind, name string, levels []L,
+) admission.Topology {
+	answer := admission.Topology{Kind: kind, Name: name}
+	for _, one := range levels {
+		level := grovev1alpha1.TopologyLevel(one)
+		answer.Domains, answer.Labels = append(answer.Domains, string(level.Domain)), append(answer.Labels, level.Key)
+	}
+	return answer
 }
 
 // others names the topologies that exist instead of the missing one, or says what to do if there are none: only Grove
