@@ -1,93 +1,58 @@
-package pages_test
+package pages
 
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"packtree.dev/e2e/pages"
 )
 
-const conformance = "# Conformance\n\n12 rows.\n\n" +
-	"| | it says | shown by |\n|---|---|---|\n" +
-	"| 1 | gangs are whole | `a/b_test.go: TestGangs`, `c_test.go: stand | or wait` |\n" +
-	"| 2 | labels are needed | `a/b_test.go: names them`, [which](guide.md#labels) |\n"
+var (
+	shownByTest = regexp.MustCompile("`([^`]+?): ([^`]+)`")
+	shownByPage = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+)
 
-func TestStatements(t *testing.T) {
-	got, err := pages.Statements([]byte(strings.Replace(conformance, "stand | or wait", "stand or wait", 1)))
-	require.NoError(t, err)
-	want := []pages.Statement{
-		{Number: 1, Text: "gangs are whole",
-			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"},
-				{File: "c_test.go", Words: "stand or wait"}}},
-		{Number: 2, Text: "labels are needed", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "names them"}},
-			Pages: []string{"guide.md#labels"}},
-	}
-	assert.Empty(t, cmp.Diff(want, got), "statements (-want +got)")
-}
-
-func TestStatementsRefuses(t *testing.T) {
-	for name, c := range map[string]struct{ page, says string }{
-		"a bar in a cell": {conformance,
-			"line 7: a row has a number, a statement and what shows it, not 4 cells"},
-		"a row that is missing": {"| 1 | a | [x](x.md) |\n| 3 | b | [x](x.md) |",
-			"line 2: the row after 1 is numbered 3"},
-		"a statement without a showing": {"| 1 | gangs are whole | everybody knows |",
-			"line 1: nothing shows that gangs are whole"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := pages.Statements([]byte(c.page)); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v; want an error that says %q", err, c.says)
-			}
-		})
-	}
-}
-
-func TestShownByIsFoundInItsFile(t *testing.T) {
-	const source = "func TestGangs(t *testing.T) {\n\tIt(\"waits for room\", func() {})\n}\n\nfunc TestGangsOfMany(t " +
-		"*testing.T) {}\n"
-	for words, want := range map[string]bool{
-		"TestGangs": true, "TestGangsOfMany": true, "TestGang": false, "waits for room": true, "waits": true,
-		"for room": false, "TestOthers": false,
-	} {
-		if got := (pages.ShownBy{Words: words}).In(source); got != want {
-			t.Errorf("%q is found: %t, want %t", words, got, want)
-		}
-	}
-}
-
-// TestConformance checks docs/conformance.md: the proof in each row exists.
+// TestConformance checks docs/conformance.md: its rows are numbered, and have a proof that exists: a test, by its name or
+// by words in the file, or a page.
 func TestConformance(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
 	require.NoError(t, err)
-	statements, err := pages.Statements(page)
-	if err != nil {
-		t.Fatalf("docs/conformance.md: %v", err)
-	}
-	if len(statements) < 200 {
-		t.Errorf("only %d statements: is the page read?", len(statements))
-	}
-	for _, statement := range statements {
-		for _, shown := range statement.Tests {
-			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(shown.File)))
-			switch {
-			case err != nil || !strings.HasSuffix(shown.File, "_test.go"):
-				t.Errorf("%d (%s): there is no test file %s", statement.Number, statement.Text, shown.File)
-			case !shown.In(string(source)):
-				t.Errorf("%d (%s): %s has no test %q", statement.Number, statement.Text, shown.File, shown.Words)
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		number, err := strconv.Atoi(strings.TrimSpace(cells[0]))
+		if !strings.HasPrefix(line, "|") || err != nil {
+			continue // Text, or the head of a table.
+		}
+		if rows++; number != rows || len(cells) != 3 {
+			t.Fatalf("row %d is not a number, a statement and what shows it: %s", rows, line)
+		}
+		tests, pages := shownByTest.FindAllStringSubmatch(cells[2], -1), shownByPage.FindAllStringSubmatch(cells[2], -1)
+		if len(tests)+len(pages) == 0 {
+			t.Errorf("%d: nothing shows that %s", number, cells[1])
+		}
+		for _, test := range tests {
+			source, err := os.ReadFile(filepath.Join(root, test[1]))
+			words := `"` + test[2]
+			if strings.HasPrefix(test[2], "Test") && !strings.Contains(test[2], " ") {
+				words = "func " + test[2] + "("
+			}
+			if err != nil || !strings.HasSuffix(test[1], "_test.go") || !strings.Contains(string(source), words) {
+				t.Errorf("%d (%s): %s has no test %q", number, cells[1], test[1], test[2])
 			}
 		}
-		for _, destination := range statement.Pages {
-			file, _, _ := strings.Cut(destination, "#")
-			if _, err := os.Stat(filepath.Join(root, "docs", filepath.FromSlash(file))); err != nil {
-				t.Errorf("%d (%s): there is no page %s", statement.Number, statement.Text, file)
+		for _, page := range pages {
+			if _, err := os.Stat(filepath.Join(root, "docs", page[1])); err != nil {
+				t.Errorf("%d (%s): there is no page %s", number, cells[1], page[1])
 			}
 		}
+	}
+	if rows < 200 {
+		t.Errorf("only %d statements: is the page read?", rows)
 	}
 }

@@ -1,4 +1,4 @@
-package pages_test
+package pages
 
 import (
 	"go/ast"
@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"packtree.dev/e2e/pages"
 
 	"packtree.dev/shared/golden"
 )
@@ -76,7 +74,7 @@ func texts(path string) ([]string, error) {
 			return node.Tag == nil
 		case ast.Expr:
 			text, isText := textOf(node)
-			if isText && len(pages.Words(text)) >= 3 && strings.Contains(text, " ") {
+			if isText && len(word.FindAllString(text, -1)) >= 3 && strings.Contains(text, " ") {
 				all = append(all, strconv.Quote(text))
 			}
 			return !isText

@@ -1,4 +1,4 @@
-package pages_test
+package pages
 
 import (
 	"go/parser"
@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"packtree.dev/e2e/pages"
 )
 
 const (
@@ -76,18 +74,24 @@ func TestPagesArePlain(t *testing.T) {
 	lines := 0
 	all := handWritten(t)
 	for _, page := range slices.Sorted(maps.Keys(all)) {
-		sentences := pages.Sentences(all[page])
+		sentences := sentencesOf(all[page])
 		for _, sentence := range sentences {
-			if word := forbidden.FindString(sentence.Text); word != "" {
-				t.Errorf("%s:%d: name the thing instead of %q: %s", page, sentence.Line, word, sentence.Text)
+			if word := forbidden.FindString(sentence.text); word != "" {
+				t.Errorf("%s:%d: name the thing instead of %q: %s", page, sentence.line, word, sentence.text)
 			}
 		}
-		if ownStyle := strings.HasPrefix(page, "docs/") || !strings.Contains(page, "/"); !ownStyle || generated(page) {
+		if strings.Contains(page, "/") && !strings.HasPrefix(page, "docs/") {
+			continue
+		}
+		for _, line := range crowded(all[page]) {
+			t.Errorf("%s:%d has more than one sentence: begin each on a line of its own", page, line)
+		}
+		if generated(page) {
 			continue
 		}
 		for _, sentence := range sentences {
-			if count := len(pages.Words(sentence.Text)); count > longestSentence {
-				t.Errorf("%s:%d: a sentence of %d words: %s", page, sentence.Line, count, sentence.Text)
+			if count := len(wordsOf(sentence.text)); count > longestSentence {
+				t.Errorf("%s:%d: a sentence of %d words: %s", page, sentence.line, count, sentence.text)
 			}
 		}
 		length := strings.Count(string(all[page]), "\n")
@@ -97,9 +101,9 @@ func TestPagesArePlain(t *testing.T) {
 		if strings.HasPrefix(page, "docs/") && !strings.HasPrefix(page, "docs/examples/") {
 			lines += length
 		}
-		prose := slices.DeleteFunc(sentences, func(s pages.Sentence) bool { return s.Cell || s.Heading })
+		prose := slices.DeleteFunc(sentences, func(s sentence) bool { return !s.prose })
 		if guide(page) {
-			ease := pages.ReadingEase(prose)
+			ease := readingEase(prose)
 			t.Logf("%s: reading ease %.0f", page, ease)
 			if ease < plainestGuide {
 				t.Errorf("%s: the reading ease is %.0f, less than %.0f", page, ease, plainestGuide)
@@ -152,43 +156,4 @@ func unplainComments(path string) ([]string, error) {
 		}
 	}
 	return lines, nil
-}
-
-func TestSentences(t *testing.T) {
-	const page = "# A title\n\nOne is here: a list.\nTwo, e.g. this\none, has `code`.\n\n" +
-		"- Three.\n  Four?\n\n| Five | |\n|---|---|\n| Six. Seven | [eight](x.md) |\n\n" +
-		"```\nNot this.\n```\n<!-- nor this -->\n"
-	var got []string
-	for _, sentence := range pages.Sentences([]byte(page)) {
-		got = append(got, sentence.Text)
-	}
-	want := []string{"A title", "One is here:", "a list.", "Two, e.g. this one, has code.", "Three.", "Four?",
-		"Five", "Six.", "Seven", "eight"}
-	if !slices.Equal(got, want) {
-		t.Errorf("sentences %q, want %q", got, want)
-	}
-}
-
-func TestSyllables(t *testing.T) {
-	for count, words := range map[int]string{
-		1: "a the pod node placed gang rack names whole named free waits",
-		2: "needed table places reason kernel changes cluster open",
-		3: "scheduler deployment operate",
-		4: "topology available topology's",
-	} {
-		for word := range strings.FieldsSeq(words) {
-			if got := pages.Syllables(word); got != count {
-				t.Errorf("%q has %d syllables, want %d", word, got, count)
-			}
-		}
-	}
-}
-
-func TestReadingEase(t *testing.T) {
-	plain := pages.ReadingEase(pages.Sentences([]byte("The pod waits.\nAdd a node.\nThen it runs.\n")))
-	hard := pages.ReadingEase(pages.Sentences([]byte(
-		"Heterogeneous infrastructure necessitates considerable organizational deliberation and documentation.\n")))
-	if plain < 90 || hard > 10 {
-		t.Errorf("plain text has %.0f, hard text %.0f", plain, hard)
-	}
 }
