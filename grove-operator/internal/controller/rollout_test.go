@@ -89,6 +89,8 @@ var _ = Describe("A changed template", func() {
 			found := podsOf(in, ofUp)()
 			return len(found) == 12 && !slices.ContainsFunc(found, func(pod corev1.Pod) bool { return pod.UID == late.UID })
 		}).Should(BeTrue())
+		Eventually(recorded(in)).Should(ContainElement(
+			"up UpdateStarted some pods have another template than the set; strategy RollingRecreate"))
 	})
 
 	It("replaces one pod or one copy at a time, and holds at one that does not become ready", func() {

@@ -110,7 +110,7 @@ func cacheOf(objects ...client.Object) *fake.ClientBuilder {
 			labelled(grovev1alpha1.LabelPodCliqueScalingGroup))
 	for _, kind := range []client.Object{
 		&corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}, &grovev1alpha1.PodCliqueScalingGroup{},
-		&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{},
+		&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{}, &corev1.Pod{},
 	} {
 		cache.WithIndex(kind, "packtree.dev/set", labelled(grovev1alpha1.LabelPartOf))
 	}

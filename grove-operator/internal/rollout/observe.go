@@ -47,10 +47,10 @@ func Of(
 }
 
 // Situation returns the inputs of a decision about the set's update.
-func (o Objects) Situation(changed bool, now time.Time) Situation {
+func (o Objects) Situation(now time.Time) Situation {
 	situation := Situation{
-		Strategy: StrategyOf(o.Set), Before: o.Set.Status.UpdateProgress, Changed: changed, Now: now,
-		States: o.States, Replica: o.Replica, Surplus: o.surplus,
+		Strategy: StrategyOf(o.Set), Before: o.Set.Status.UpdateProgress, Changed: Changed(o.Set), Now: now,
+		States: o.States(), Replica: o.Replica, Surplus: o.surplus,
 	}
 	if strategy := o.Set.Spec.UpdateStrategy; strategy != nil {
 		situation.MaxUnavailable = ptr.Deref(strategy.MaxUnavailable, 1)
@@ -65,7 +65,7 @@ func (o Objects) States() []State {
 		state := State{Replica: replica, Scheduled: true, Available: true}
 		for _, member := range layout.Standalone(o.Set, replica) {
 			podClique := o.podClique(member.Name)
-			state.Outdated = state.Outdated || o.outdated(podClique, member)
+			o.count(&state, podClique, member)
 			state.Scheduled = state.Scheduled && podClique != nil && status.Scheduled(podClique)
 			state.Available = state.Available && podClique != nil && status.Available(podClique)
 		}
@@ -88,7 +88,7 @@ func (o Objects) addGroup(state *State, config *grovev1alpha1.PodCliqueScalingGr
 	state.Available = state.Available && group.Status.AvailableReplicas >= minimum
 	for copyIndex := range layout.Bounded(group.Spec.Replicas) {
 		for _, member := range layout.Copy(o.Set, state.Replica, config, copyIndex) {
-			state.Outdated = state.Outdated || o.outdated(o.podClique(member.Name), member)
+			o.count(state, o.podClique(member.Name), member)
 		}
 	}
 }
@@ -115,41 +115,21 @@ func (o Objects) wanted(podClique *grovev1alpha1.PodClique) bool {
 	return group != nil && member.Copy < layout.Bounded(group.Spec.Replicas)
 }
 
-// outdated reports whether a PodClique has pods of another template than the set's current one, or may have some by its
-// status.
-func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
+// count adds a PodClique to the state of its replica, which is outdated if the PodClique has pods of another template
+// than the set's current one, or may have some by its status.
+func (o Objects) count(state *State, podClique *grovev1alpha1.PodClique, member layout.Member) {
 	if podClique == nil {
-		return true
+		state.Outdated = true
+		return
 	}
-	return !o.prepared(podClique, member) || !status.Complete(podClique) && !refused(podClique) ||
-		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash] ||
-		slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
-}
-
-// CountsOld reports whether a PodClique that has the set's current template counts pods of another one.
-func (o Objects) CountsOld() bool {
-	return o.any(func(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
-		return o.prepared(podClique, member) && podClique.Status.UpdatedReplicas < podClique.Status.Replicas
-	})
-}
-
-// HasOld reports whether such a PodClique has pods of another template.
-func (o Objects) HasOld() bool {
-	return o.any(func(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
-		return o.prepared(podClique, member) &&
-			slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
-	})
-}
-
-// any reports whether a PodClique is so that is wanted.
-func (o Objects) any(is func(*grovev1alpha1.PodClique, layout.Member) bool) bool {
-	for _, podClique := range o.PodCliques {
-		member, found := layout.Find(o.Set, podClique)
-		if found && podClique.DeletionTimestamp == nil && o.wanted(podClique) && is(podClique, member) {
-			return true
-		}
-	}
-	return false
+	existing := o.podsOf(podClique)
+	current := slices.DeleteFunc(slices.Clone(existing), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
+	state.Pods += podClique.Spec.Replicas
+	state.Updated += min(int32(len(current)), podClique.Spec.Replicas)
+	state.HasOld = state.HasOld || len(current) < len(existing)
+	state.Outdated = state.Outdated || len(current) < len(existing) ||
+		!o.prepared(podClique, member) || !status.Complete(podClique) && !refused(podClique) ||
+		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 }
 
 // refused reports whether the pods that a PodClique lacks could not be created: only the existing ones can be
@@ -279,19 +259,4 @@ func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 		}
 	}
 	return nil
-}
-
-// Progress counts the wanted pods, and by the PodCliques' statuses the pods of the set's current template.
-func (o Objects) Progress() (updated, pods int32) {
-	for _, podClique := range o.PodCliques {
-		member, ok := layout.Find(o.Set, podClique)
-		if !ok || podClique.DeletionTimestamp != nil || !o.wanted(podClique) {
-			continue
-		}
-		pods += podClique.Spec.Replicas
-		if o.prepared(podClique, member) && podClique.Status.ObservedGeneration == podClique.Generation {
-			updated += min(podClique.Status.UpdatedReplicas, podClique.Spec.Replicas)
-		}
-	}
-	return updated, pods
 }

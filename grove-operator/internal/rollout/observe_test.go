@@ -183,8 +183,8 @@ spec:
 	}
 }
 
-// TestProgress: a PodClique counts when it has seen its pods with the set's current template, and while it is wanted.
-func TestProgress(t *testing.T) {
+// TestPodsAreCounted: a pod with the set's current template counts while its PodClique is to have it.
+func TestPodsAreCounted(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, namespace: n, uid: s}
 spec:
@@ -192,33 +192,32 @@ spec:
   template: {cliques: [{name: a, spec: {replicas: 3, podSpec: {containers: [{name: main, image: x}]}}}]}
 `)
 	for name, c := range map[string]struct {
-		change func(*grovev1alpha1.PodClique)
+		change func(*grovev1alpha1.PodClique, []*corev1.Pod)
 		want   [2]int32
 	}{
-		"all": {func(*grovev1alpha1.PodClique) {}, [2]int32{6, 6}},
-		"some": {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 1 },
-			[2]int32{4, 6}},
-		"more than it is to have": {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 5 },
-			[2]int32{6, 6}},
-		"of another template": {
-			func(p *grovev1alpha1.PodClique) { p.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" }, [2]int32{3, 6},
-		},
-		"that has the template but no look": {func(p *grovev1alpha1.PodClique) { p.Generation++ }, [2]int32{3, 6}},
-		"scaled":                            {func(p *grovev1alpha1.PodClique) { p.Spec.Replicas = 1 }, [2]int32{4, 4}},
-		"of a replica that is gone": {func(p *grovev1alpha1.PodClique) {
-			p.Labels[grovev1alpha1.LabelPodCliqueSetReplicaIndex] = "2"
-		}, [2]int32{3, 3}},
+		"all": {func(*grovev1alpha1.PodClique, []*corev1.Pod) {}, [2]int32{6, 6}},
+		"some": {func(_ *grovev1alpha1.PodClique, made []*corev1.Pod) {
+			made[0].Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
+		}, [2]int32{5, 6}},
+		"scaled": {func(p *grovev1alpha1.PodClique, _ []*corev1.Pod) { p.Spec.Replicas = 1 }, [2]int32{4, 4}},
+		"of a PodClique that is going": {
+			func(p *grovev1alpha1.PodClique, _ []*corev1.Pod) { p.DeletionTimestamp = &start }, [2]int32{3, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			podCliques := map[string]*grovev1alpha1.PodClique{}
+			podCliques, existing := map[string]*grovev1alpha1.PodClique{}, map[string][]*corev1.Pod{}
 			for replica := range int32(2) {
-				made := children.PodClique(set, layout.Standalone(set, replica)[0], nil)
-				made.Status.UpdatedReplicas = 3
-				podCliques[made.Name] = made
+				member := layout.Standalone(set, replica)[0]
+				podClique := children.PodClique(set, member, nil)
+				podClique.UID = types.UID(podClique.Name)
+				maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
+				podCliques[podClique.Name] = podClique
+				existing[podClique.Name] = []*corev1.Pod{maker.Make("p0", 0), maker.Make("p1", 1), maker.Make("p2", 2)}
 			}
-			c.change(podCliques["s-1-a"])
-			updated, all := rollout.Of(set, podCliques, nil).Progress()
-			if got := [2]int32{updated, all}; got != c.want {
+			c.change(podCliques["s-1-a"], existing["s-1-a"])
+			objects := rollout.Of(set, podCliques, nil)
+			objects.Pods = existing
+			decision := rollout.Decide(objects.Situation(start.Time))
+			if got := [2]int32{decision.Updated, decision.Pods}; got != c.want {
 				t.Errorf("%d of %d, want %d of %d", got[0], got[1], c.want[0], c.want[1])
 			}
 		})

@@ -16,10 +16,14 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// State is the state of one replica of a set, by the statuses of its PodCliques.
+// State is the state of one replica of a set, by its pods and the statuses of its PodCliques.
 type State struct {
 	// Replica is its index.
 	Replica int32
+	// Pods is how many pods its PodCliques are to have, and Updated how many of them have the set's current template.
+	Pods, Updated int32
+	// HasOld reports whether there are pods of another template.
+	HasOld bool
 	// Outdated is false if all its pods were seen with the set's current template.
 	Outdated bool
 	// Scheduled reports whether the minima of its base gang are on nodes, Available whether they are ready.
@@ -37,8 +41,8 @@ type Situation struct {
 	Before *grovev1alpha1.PodCliqueSetUpdateProgress
 	// Changed reports whether the template differs from the one in the status.
 	Changed bool
-	// States returns the states of the replicas, in any order.
-	States func() []State
+	// States are the states of the replicas, in any order.
+	States []State
 	// Replica returns a replica with its pods.
 	Replica func(replica int32) Replica
 	// Surplus reports whether there are PodCliques that were scaled in and are not deleted yet. Scaled out again, they
@@ -52,8 +56,6 @@ type Situation struct {
 type Decision struct {
 	// Progress is to be recorded in the status. Its counts are unchanged.
 	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
-	// Ends reports whether the update ends with this decision.
-	Ends bool
 	// Delete are the pods to replace, in replicas that have their turn by the recorded status.
 	Delete []*corev1.Pod
 	// Images are the pods of these replicas that get new images in place.
@@ -65,28 +67,35 @@ type Decision struct {
 	// Replica is the replica that Waiting is about, and Also are the others that have a turn.
 	Replica int32
 	Also    []int32
+	// Updated is how many of Pods have the template.
+	Updated, Pods int32
 }
 
-// Decide returns the next step of a set's update. The turn of a replica is recorded before any of its pods is changed:
-// whatever happens to the operator or to the other replicas, that replica is finished first, even if fewer turns are
-// allowed meanwhile. Of the waits of several replicas it reports the first one with a known reason, or else the first.
+// Decide returns the next step of a set's update. An update begins when the template changes, and also when there is a
+// pod of another one: its creation may have been under way when the last update ended. The turn of a replica is
+// recorded before any of its pods is changed: whatever happens to the operator or to the other replicas, that replica
+// is finished first, even if fewer turns are allowed meanwhile. Of the waits of several replicas it reports the first
+// one with a known reason, or else the first.
 func Decide(situation Situation) Decision {
 	decision := Decision{Progress: situation.begin()}
+	for _, state := range situation.States {
+		decision.Pods, decision.Updated = decision.Pods+state.Pods, decision.Updated+state.Updated
+	}
 	progress := decision.Progress
-	if progress == nil || progress.UpdateEndedAt != nil {
+	if !Running(progress) {
 		return decision
 	}
 	if situation.Strategy == grovev1alpha1.OnDelete {
 		// No pod is changed: the update is over when the user has deleted every old one, and the replacements are ready.
 		progress.CurrentlyUpdating = nil
-		if left := queue(situation.States(), progress); len(left) > 0 {
+		if left := queue(situation.States, progress); len(left) > 0 {
 			decision.Replica, decision.Waiting = left[0], "pods of the old template stay until you delete them"
 			return decision
 		}
 	} else if situation.step(&decision); len(progress.CurrentlyUpdating) > 0 {
 		return decision
 	}
-	if decision.Ends = !situation.Surplus(); decision.Ends {
+	if !situation.Surplus() {
 		now := metav1.NewTime(situation.Now)
 		progress.UpdateEndedAt = &now
 	}
@@ -95,7 +104,8 @@ func Decide(situation Situation) Decision {
 
 func (s *Situation) begin() *grovev1alpha1.PodCliqueSetUpdateProgress {
 	progress := s.Before.DeepCopy()
-	if s.Changed {
+	old := slices.ContainsFunc(s.States, func(state State) bool { return state.HasOld })
+	if s.Changed || old && !Running(progress) {
 		progress = &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: metav1.NewTime(s.Now)}
 		if s.Before != nil {
 			progress.CurrentlyUpdating = s.Before.CurrentlyUpdating
@@ -106,7 +116,7 @@ func (s *Situation) begin() *grovev1alpha1.PodCliqueSetUpdateProgress {
 
 // step decides about the replicas with a turn, and gives free turns to the next ones with something left to do.
 func (s *Situation) step(decision *Decision) {
-	replicas := queue(s.States(), decision.Progress)
+	replicas := queue(s.States, decision.Progress)
 	decision.Progress.CurrentlyUpdating = nil // Turns that go on are recorded again.
 	for _, replica := range replicas {
 		turn, recorded := turnOf(s.Before, replica)
@@ -197,9 +207,23 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	if StrategyOf(set) == grovev1alpha1.OnDelete || Updating(set, replica) {
 		return true
 	}
-	progress, known := set.Status.UpdateProgress, set.Status.CurrentGenerationHash
-	underWay := progress != nil && progress.UpdateEndedAt == nil
-	return !underWay && (known == nil || podtemplate.SetUnchanged(*known, set))
+	return !UnderWay(set)
+}
+
+// UnderWay reports whether an update of a set is running by its status, or about to begin.
+func UnderWay(set *grovev1alpha1.PodCliqueSet) bool {
+	return Changed(set) || Running(set.Status.UpdateProgress)
+}
+
+// Changed reports whether the template of a set differs from the one in its status.
+func Changed(set *grovev1alpha1.PodCliqueSet) bool {
+	known := set.Status.CurrentGenerationHash
+	return known != nil && !podtemplate.SetUnchanged(*known, set)
+}
+
+// Running reports whether a recorded update has not ended.
+func Running(progress *grovev1alpha1.PodCliqueSetUpdateProgress) bool {
+	return progress != nil && progress.UpdateEndedAt == nil
 }
 
 // Prepared reports whether a PodClique that was made from a member of the set has the template that its pods are to

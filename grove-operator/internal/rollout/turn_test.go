@@ -32,13 +32,14 @@ func ended() *grovev1alpha1.PodCliqueSetUpdateProgress {
 	return progress
 }
 
-// states reads a letter for each replica: n new, o old, b old and below a minimum, u old and without a node.
+// states reads a letter for each replica: n new, s by the status alone not known to be new, o old, b old and below a
+// minimum, u old and without a node.
 func states(letters string) []rollout.State {
 	var all []rollout.State
 	for i, letter := range letters {
 		all = append([]rollout.State{{ // The order does not matter.
-			Replica: int32(i), Outdated: letter != 'n', Scheduled: letter != 'u',
-			Available: !strings.ContainsRune("ub", letter),
+			Replica: int32(i), Outdated: letter != 'n', HasOld: !strings.ContainsRune("ns", letter),
+			Scheduled: letter != 'u', Available: !strings.ContainsRune("ub", letter),
 		}}, all...)
 	}
 	return all
@@ -57,9 +58,13 @@ func TestDecide(t *testing.T) {
 		pods string
 		want string
 	}{
-		"a set that was never updated is left alone": {states: "oo", pods: "o", want: "no update"},
-		"an update that has ended is over": {before: ended(), states: "oo", pods: "o",
+		"a set that was never updated is left alone": {states: "ss", pods: "O", want: "no update"},
+		"an update that has ended is over": {before: ended(), states: "ns", pods: "O",
 			want: "started at 0, ended at 0"},
+		"a pod of another template begins the first update": {states: "no", pods: "o",
+			want: "started at 60, turn of 1 since 60, waits"},
+		"a pod of another template that comes after an update begins anew": {before: ended(), states: "no", pods: "o",
+			want: "started at 60, turn of 1 since 60, waits"},
 		"a change begins with the turn of the first replica": {changed: true, states: "oo", pods: "o",
 			want: "started at 60, turn of 0 since 60, waits"},
 		"a change after an update begins anew": {changed: true, before: ended(), states: "oo", pods: "o",
@@ -124,7 +129,7 @@ func TestDecide(t *testing.T) {
 			situation := rollout.Situation{
 				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed,
 				Now:     start.Add(time.Minute),
-				States:  func() []rollout.State { return states(c.states) },
+				States:  states(c.states),
 				Surplus: func() bool { return c.surplus },
 				Replica: func(replica int32) rollout.Replica {
 					letters := c.pods
@@ -145,7 +150,7 @@ func TestOfSeveralReplicasTheOneIsReportedThatIsStopped(t *testing.T) {
 	cliques := []rollout.Clique{clique("a", 2, 1, "Xo"), troubled(clique("b", 2, 1, "Xo")), clique("c", 2, 1, "Oo")}
 	got := rollout.Decide(rollout.Situation{
 		Before: recorded(0, 1, 2), MaxUnavailable: 3, Now: start.Time,
-		States: func() []rollout.State { return states("ooo") },
+		States: states("ooo"),
 		Replica: func(replica int32) rollout.Replica {
 			return rollout.Replica{Cliques: cliques[replica : replica+1]}
 		},

@@ -152,9 +152,7 @@ func (w *world) setPass(*rapid.T) {
 	for name := range w.podCliques {
 		objects.Pods[name] = w.podsWith(name)
 	}
-	changed := w.set.Status.CurrentGenerationHash != nil &&
-		!podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set)
-	decision := objects.InPlace(rollout.Decide(objects.Situation(changed, w.now)))
+	decision := objects.InPlace(rollout.Decide(objects.Situation(w.now)))
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""

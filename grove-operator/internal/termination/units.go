@@ -11,7 +11,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 )
@@ -36,14 +35,7 @@ func Delay(set *grovev1alpha1.PodCliqueSet) time.Duration {
 // Updating reports whether an update of a set is running, or about to begin. With OnDelete the user replaces pods at
 // any time, and gangs are terminated as usual.
 func Updating(set *grovev1alpha1.PodCliqueSet) bool {
-	if rollout.StrategyOf(set) == grovev1alpha1.OnDelete {
-		return false
-	}
-	if known := set.Status.CurrentGenerationHash; known != nil && !podtemplate.SetUnchanged(*known, set) {
-		return true
-	}
-	progress := set.Status.UpdateProgress
-	return progress != nil && progress.UpdateEndedAt == nil
+	return rollout.StrategyOf(set) != grovev1alpha1.OnDelete && rollout.UnderWay(set)
 }
 
 // Ready returns how many pods of a PodClique are ready.

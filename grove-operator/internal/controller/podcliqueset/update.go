@@ -17,7 +17,6 @@ import (
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
-	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
 )
@@ -26,58 +25,34 @@ import (
 func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
 	objects.Gangs = scope.gangs
-	decision, err := r.decideUpdate(ctx, objects, templateChanged(scope))
+	decision, err := r.decideUpdate(ctx, objects)
 	scope.update = decision
 	scope.updating = status.Updating{
 		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
+		Updated:  decision.Updated, Pods: decision.Pods,
 	}
-	scope.updating.Updated, scope.updating.Pods = objects.Progress()
 	return err
 }
 
-// decideUpdate reads the pods of a set that is being updated, and decides. Before an update ends, the pods are read
-// past the cache, which may not show yet what the operator has changed: when the template is changed back at once, all
-// cached pods have it, while one of them was just updated. Nothing would update that pod again. A pod of the old
-// template may come later still, if its creation was under way: then another update begins.
-func (r *Reconciler) decideUpdate(
-	ctx context.Context, objects rollout.Objects, changed bool,
-) (decision rollout.Decision, err error) {
-	set := objects.Set
+// decideUpdate decides by the pods of a set. Whether an update begins or ends is decided by the pods past the cache,
+// which may lag behind what the operator has changed.
+func (r *Reconciler) decideUpdate(ctx context.Context, objects rollout.Objects) (decision rollout.Decision, err error) {
+	set, now := objects.Set, r.Clock.Now()
 	decision = rollout.Decision{Progress: set.Status.UpdateProgress}
-	if !changed && !updating(set) {
-		if !objects.CountsOld() {
-			return decision, nil
-		}
-		if objects.Pods, err = r.livePods(ctx, set); err != nil || !objects.HasOld() {
-			return decision, err
-		}
-		changed = true
-	}
 	if objects.Pods, err = listPods(ctx, r.Client, append(lookup.OfSet(set), client.UnsafeDisableDeepCopy)); err != nil {
 		return decision, fmt.Errorf("listing pods: %w", err)
 	}
-	now := r.Clock.Now()
-	next := rollout.Decide(objects.Situation(changed, now))
-	if next.Ends {
-		if objects.Pods, err = r.livePods(ctx, set); err != nil {
-			return decision, err
+	next := rollout.Decide(objects.Situation(now))
+	if rollout.Running(next.Progress) != rollout.Running(set.Status.UpdateProgress) {
+		objects.Pods, err = listPods(ctx, r.Writer.Live, []client.ListOption{client.InNamespace(set.Namespace),
+			client.MatchingLabels{grovev1alpha1.LabelPartOf: set.Name}})
+		if err != nil {
+			return decision, fmt.Errorf("listing pods past the cache: %w", err)
 		}
-		next = rollout.Decide(objects.Situation(changed, now))
+		next = rollout.Decide(objects.Situation(now))
 	}
 	return objects.InPlace(next), nil
-}
-
-// livePods are the pods of a set by the name of their PodClique, read past the cache.
-func (r *Reconciler) livePods(
-	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
-) (map[string][]*corev1.Pod, error) {
-	found, err := listPods(ctx, r.Writer.Live, []client.ListOption{client.InNamespace(set.Namespace),
-		client.MatchingLabels{grovev1alpha1.LabelPartOf: set.Name}})
-	if err != nil {
-		return nil, fmt.Errorf("listing pods past the cache: %w", err)
-	}
-	return found, nil
 }
 
 // listPods returns pods by the name of their PodClique.
@@ -94,22 +69,6 @@ func listPods(
 		byClique[name] = append(byClique[name], &list.Items[i])
 	}
 	return byClique, nil
-}
-
-// templateChanged reports whether the template differs from the one in the status. As long as the status has none, the
-// children are compared: the operator may have ended between their creation and the first status.
-func templateChanged(scope *scope) bool {
-	if known := scope.set.Status.CurrentGenerationHash; known != nil {
-		return !podtemplate.SetUnchanged(*known, scope.set)
-	}
-	for _, podClique := range scope.allPodCliques {
-		madeFrom, ok := podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
-		if ok && !podtemplate.SetUnchanged(madeFrom, scope.set) ||
-			podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
-			return true
-		}
-	}
-	return false
 }
 
 // replace updates the pods that get the new template next: with new images, or by their deletion, after which their
@@ -170,8 +129,11 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 	switch {
 	case after == nil:
 	case before == nil || !before.UpdateStartedAt.Equal(&after.UpdateStartedAt):
-		r.Events.Normal(scope.set, events.UpdateStarted, "the template has changed; strategy %s",
-			rollout.StrategyOf(scope.set))
+		why := "the template has changed"
+		if !rollout.Changed(scope.set) {
+			why = "some pods have another template than the set"
+		}
+		r.Events.Normal(scope.set, events.UpdateStarted, "%s; strategy %s", why, rollout.StrategyOf(scope.set))
 	case before.UpdateEndedAt == nil && after.UpdateEndedAt != nil:
 		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template",
 			scope.set.Spec.Replicas)
@@ -201,13 +163,9 @@ func (r *Reconciler) updatingSetOf(ctx context.Context, podClique client.Object)
 	}
 	key := client.ObjectKey{Namespace: podClique.GetNamespace(), Name: labels[grovev1alpha1.LabelPartOf]}
 	set := &grovev1alpha1.PodCliqueSet{}
-	if err := r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy); err != nil || !updating(set) {
+	err := r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy)
+	if err != nil || !rollout.Running(set.Status.UpdateProgress) {
 		return nil // If the set is gone, its update is too.
 	}
 	return []reconcile.Request{{NamespacedName: key}}
-}
-
-func updating(set *grovev1alpha1.PodCliqueSet) bool {
-	progress := set.Status.UpdateProgress
-	return progress != nil && progress.UpdateEndedAt == nil
 }

@@ -69,7 +69,7 @@ const (
 func (r *Reconciler) window(ctx context.Context, request reconcile.Request) time.Duration {
 	set := &grovev1alpha1.PodCliqueSet{}
 	err := r.Client.Get(ctx, request.NamespacedName, set, client.UnsafeDisableDeepCopy)
-	if err != nil || updating(set) || set.Status.GangTermination != nil {
+	if err != nil || rollout.Running(set.Status.UpdateProgress) || set.Status.GangTermination != nil {
 		return passes.Window
 	}
 	if set.Status.PodGangs == nil {
