@@ -24,6 +24,7 @@ import (
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/apply"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/objectcount"
 
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
@@ -75,7 +76,7 @@ func Writer(cached client.Client, live client.Reader) apply.Writer {
 
 // Add registers every controller with a manager that was made with Scheme and Cache.
 func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.OperatorConfiguration) error {
-	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := lookup.AddIndexes(ctx, managerstart.Indexer(mgr)); err != nil {
 		return err
 	}
 	cached, now := mgr.GetClient(), clock.RealClock{}

@@ -17,6 +17,7 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/refusal"
 
 	"packtree.dev/grove-operator/internal/admission"
@@ -29,7 +30,8 @@ const AuthorizePath = "/authorize-managed-objects"
 // exempt users.
 func AddAuthorizer(ctx context.Context, mgr manager.Manager, exempt []string) error {
 	self := &authenticationv1.SelfSubjectReview{}
-	if err := mgr.GetClient().Create(ctx, self); err != nil {
+	ask := func(ctx context.Context) error { return mgr.GetClient().Create(ctx, self) }
+	if err := managerstart.Settle(ctx, ask); err != nil {
 		return fmt.Errorf("asking the API server for the operator's user name: %w", err)
 	}
 	users := admission.Users{Operator: self.Status.UserInfo.Username, Exempt: exempt}

@@ -37,7 +37,7 @@ func options(reconciler reconcile.Reconciler) crcontroller.Options {
 
 // Add adds the controllers to a manager that was made with CacheOptions.
 func Add(ctx context.Context, mgr manager.Manager, defaults podgroups.Defaults) error {
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := addIndexes(ctx, managerstart.Indexer(mgr)); err != nil {
 		return fmt.Errorf("indexing the cache: %w", err)
 	}
 	dependents := owners.NewDependents()

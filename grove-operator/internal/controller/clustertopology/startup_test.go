@@ -30,6 +30,9 @@ import (
 
 var errInjected = errors.New("the API server says no")
 
+// errLasting is an answer that stays.
+var errLasting = apierrors.NewInvalid(schema.GroupKind{}, "grove-topology", nil)
+
 func on() groveconfigv1alpha1.TopologyAwareSchedulingConfiguration {
 	return groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
 		Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "rack", Key: "example.com/rack"}},
@@ -76,20 +79,20 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 				Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration,
 					options ...client.ApplyOption) error {
 					if kindOf(t, object) == kind {
-						return errInjected
+						return errLasting
 					}
 					return c.Apply(ctx, object, options...)
 				},
 				Create: func(ctx context.Context, c client.WithWatch, object client.Object,
 					options ...client.CreateOption) error {
 					if kindOf(t, object) == kind {
-						return errInjected
+						return errLasting
 					}
 					return c.Create(ctx, object, options...)
 				},
 			}
 			err := reconciler(t, on(), failing).Startup(t.Context())
-			if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") ||
+			if !errors.Is(err, errLasting) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") ||
 				!strings.Contains(err.Error(), kind+" grove-topology") {
 				t.Errorf("error %v", err)
 			}
@@ -107,6 +110,23 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 	}
 	if made.Spec.Levels[0].Key != "example.com/rack" || ofScheduler.Spec.Levels[0].NodeLabel != "example.com/rack" {
 		t.Errorf("levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
+	}
+}
+
+func TestStartupReadsAgainWhatItCouldNotRead(t *testing.T) {
+	failures := 3
+	r := reconciler(t, on(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
+			if failures > 0 {
+				failures--
+				return errInjected
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	if err := r.Startup(t.Context()); err != nil || failures != 0 {
+		t.Errorf("error %v, and %d failures more to come", err, failures)
 	}
 }
 
