@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestAnInterruptedTestStopsWhatItHasStarted(t *testing.T) {
@@ -19,17 +21,13 @@ func TestAnInterruptedTestStopsWhatItHasStarted(t *testing.T) {
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 	command.Env = append(os.Environ(), "INTERRUPTED=1")
 	output, err := command.StdoutPipe()
-	if err = errors.Join(err, command.Start()); err != nil {
-		t.Fatal(err)
-	}
+	err = errors.Join(err, command.Start())
+	require.NoError(t, err)
 	lines := bufio.NewScanner(output)
 	for _, want := range []string{"started", "stopped"} {
-		if !lines.Scan() || lines.Text() != want {
-			t.Fatalf("it says %q, want %q", lines.Text(), want)
-		}
-		if want == "started" && command.Process.Signal(os.Interrupt) != nil {
-			t.Fatal("it has ended")
-		}
+		require.True(t, lines.Scan())
+		require.Equal(t, want, lines.Text())
+		require.False(t, want == "started" && command.Process.Signal(os.Interrupt) != nil, "it has ended")
 	}
 	var ended *exec.ExitError
 	if err := command.Wait(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {

@@ -3,6 +3,7 @@ package apply
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,9 +78,7 @@ func TestSame(t *testing.T) {
 			if c.desired != nil {
 				c.desired(next)
 			}
-			if got := same(applied(t, next), live); got != c.want {
-				t.Errorf("same = %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, same(applied(t, next), live))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,9 +50,8 @@ func startProgram(t *testing.T) *program {
 	require.NoError(t, err)
 	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	served := servingcerts.NewServed()
-	if p.Client, err = client.New(config, client.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	p.Client, err = client.New(config, client.Options{})
+	require.NoError(t, err)
 	p.install()
 	mgr, err := ctrl.NewManager(p.account(), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -213,14 +213,11 @@ func TestTheProgramServesWhatItsSecretSays(t *testing.T) {
 func TestWithoutACertificateNobodyIsAnswered(t *testing.T) {
 	config := &tls.Config{}
 	servingcerts.NewServed().Configure(config)
-	if _, err := config.GetCertificate(nil); err == nil || err.Error() != "there is no certificate yet" {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := config.GetCertificate(nil)
+	assert.EqualError(t, err, "there is no certificate yet")
 }
 
 func TestAnUnknownModeIsRefused(t *testing.T) {
-	if _, err := servingcerts.Start(nil, servingcerts.Options{Mode: "sometimes"}); err == nil ||
-		err.Error() != `certificate mode "sometimes": must be "auto" or "manual"` {
-		t.Errorf("the error is %v", err)
-	}
+	_, err := servingcerts.Start(nil, servingcerts.Options{Mode: "sometimes"})
+	assert.EqualError(t, err, `certificate mode "sometimes": must be "auto" or "manual"`)
 }

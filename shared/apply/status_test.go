@@ -3,6 +3,7 @@ package apply_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,9 +39,8 @@ func TestAStatusIsWrittenWhereItDiffers(t *testing.T) {
 		}
 		object = read(t, object.Name, &grovev1alpha1.PodClique{})
 	}
-	if counted.writes != 1 || object.Status.Replicas != 2 {
-		t.Errorf("%d writes, %d replicas in the status; want 1 and 2", counted.writes, object.Status.Replicas)
-	}
+	assert.Equal(t, 1, counted.writes)
+	assert.EqualValues(t, 2, object.Status.Replicas)
 }
 
 // A program that is newer than the cluster's CRD writes the fields that both know.
@@ -69,9 +69,8 @@ func TestAStatusKeepsTheConditionsOfOthers(t *testing.T) {
 	w := writer(&requests{})
 	for _, kind := range []string{"Ours", "Next"} {
 		judged := &grovev1alpha1.PodCliqueStatus{Conditions: []metav1.Condition{condition(kind)}}
-		if _, err := w.Status(t.Context(), object, &object.Status, judged); err != nil {
-			t.Fatal(err)
-		}
+		_, err := w.Status(t.Context(), object, &object.Status, judged)
+		require.NoError(t, err)
 	}
 	found := read(t, object.Name, &grovev1alpha1.PodClique{}).Status.Conditions
 	if meta.FindStatusCondition(found, "Theirs") == nil || meta.FindStatusCondition(found, "Next") == nil ||
@@ -113,9 +112,8 @@ func TestAStatusOfWhatWasSeenIsNotWrittenOverAnother(t *testing.T) {
 		t.Fatalf("written %t, error %v", written, err)
 	}
 	second := &grovev1alpha1.PodCliqueStatus{Replicas: 2}
-	if _, err := w.StatusOfSeen(t.Context(), object, &object.Status, second); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict", err)
-	}
+	_, err := w.StatusOfSeen(t.Context(), object, &object.Status, second)
+	assert.True(t, apierrors.IsConflict(err), "error %v, want a conflict", err)
 	gone := object.DeepCopy()
 	gone.Name += "-gone"
 	if written, err := w.Status(t.Context(), gone, &gone.Status, second); err != nil || written {
@@ -131,22 +129,18 @@ func TestFinalizersAreAddedAndRemovedBesideThoseOfOthers(t *testing.T) {
 	require.NoError(t, cluster.Update(t.Context(), theirs, client.FieldOwner("somebody")))
 	require.NoError(t, w.AddFinalizer(t.Context(), object, "example.com/ours"))
 	held := read(t, object.Name, &grovev1alpha1.PodClique{})
-	if len(held.Finalizers) != 2 {
-		t.Errorf("finalizers %v, want those of others and its own", held.Finalizers)
-	}
+	assert.Len(t, held.Finalizers, 2, "finalizers %v, want those of others and its own", held.Finalizers)
 	theirs = held.DeepCopy()
 	theirs.Labels = map[string]string{"changed": "meanwhile"}
 	require.NoError(t, cluster.Update(t.Context(), theirs))
 	require.NoError(t, w.RemoveFinalizer(t.Context(), held, "example.com/ours"))
-	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 ||
-		found[0] != "example.com/theirs" {
-		t.Errorf("finalizers %v, want those of others", found)
-	}
+	found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers
+	require.Len(t, found, 1, "finalizers %v, want those of others", found)
+	assert.Equal(t, "example.com/theirs", found[0], "finalizers %v, want those of others", found)
 	replaced := held.DeepCopy() // Its resourceVersion is old, so the cluster is read, which has another UID.
 	replaced.UID = "of-one-before"
 	replaced.Finalizers = nil
 	require.NoError(t, w.AddFinalizer(t.Context(), replaced, "example.com/ours"))
-	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 {
-		t.Errorf("finalizers %v: another object of the name got one", found)
-	}
+	found = read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers
+	assert.Len(t, found, 1, "finalizers %v: another object of the name got one", found)
 }

@@ -171,21 +171,14 @@ func TestNothingIsWrittenWhereNothingDiffers(t *testing.T) {
 			w := writer(counted)
 			desired := kind.make(owner, owner.Name)
 			mustApply(t, w, desired, nil, true)
-			if desired.GetUID() == "" {
-				t.Error("what was applied is not the object as stored")
-			}
-			if want := (requests{reads: kind.reads, writes: 1}); *counted != want {
-				t.Errorf("requests %+v for a new object, want %+v", *counted, want)
-			}
+			assert.NotEmpty(t, desired.GetUID(), "what was applied is not the object as stored")
+			assert.Equal(t, (requests{reads: kind.reads, writes: 1}), *counted, "requests for a new object")
 			*counted = requests{}
 			again := kind.make(owner, owner.Name)
 			mustApply(t, w, again, read(t, owner.Name, kind.seen()), false)
-			if *counted != (requests{}) {
-				t.Errorf("requests %+v for an object that is as desired, want none", *counted)
-			}
-			if again.GetGeneration() != desired.GetGeneration() {
-				t.Errorf("generation %d, want %d as seen", again.GetGeneration(), desired.GetGeneration())
-			}
+			assert.Equal(t, requests{}, *counted, "requests for an object that is as desired, want none")
+			assert.Equal(t, desired.GetGeneration(), again.GetGeneration(),
+				"generation %d, want %d as seen", again.GetGeneration(), desired.GetGeneration())
 		})
 	}
 }
@@ -212,18 +205,14 @@ func TestAChangeLeavesWhatOthersSetAndRemovesWhatIsGivenUp(t *testing.T) {
 				t.Errorf("labels %v, finalizers %v; what somebody else set is gone", stored.GetLabels(),
 					stored.GetFinalizers())
 			}
-			if stored.GetLabels()["wanted"] != "yes" {
-				t.Errorf("labels %v; what somebody changed is not put right", stored.GetLabels())
-			}
+			assert.Equal(t, "yes", stored.GetLabels()["wanted"],
+				"labels %v; what somebody changed is not put right", stored.GetLabels())
 			switch stored := stored.(type) {
 			case *corev1.Service:
-				if _, still := stored.Spec.Selector["a"]; still {
-					t.Errorf("selector %v; what is no longer wanted stays", stored.Spec.Selector)
-				}
+				_, still := stored.Spec.Selector["a"]
+				assert.False(t, still, "selector %v; what is no longer wanted stays", stored.Spec.Selector)
 			case *grovev1alpha1.PodClique:
-				if stored.Spec.StartsAfter != nil {
-					t.Errorf("startsAfter %v; what is no longer wanted stays", stored.Spec.StartsAfter)
-				}
+				assert.Nil(t, stored.Spec.StartsAfter, "startsAfter %v; what is no longer wanted stays", stored.Spec.StartsAfter)
 			}
 			mustApply(t, w, changed(), stored, false)
 		})
@@ -247,21 +236,16 @@ func TestAnObjectOfAnotherOwnerIsLeftAlone(t *testing.T) {
 				for seen, object := range map[string]client.Object{"unseen": nil,
 					"seen": read(t, mine.Name, kind.seen())} {
 					_, err := w.Apply(t.Context(), desired.DeepCopyObject().(client.Object), object)
-					if !errors.As(err, new(apply.ForeignError)) {
-						t.Fatalf("%s: error %v, want a ForeignError", seen, err)
-					}
+					require.ErrorAs(t, err, new(apply.ForeignError), "%s: error %v, want a ForeignError", seen, err)
 					kindName := desired.GetObjectKind().GroupVersionKind().Kind
 					want := fmt.Sprintf(
 						"applying %[1]s %[2]s: %[1]s %[2]s exists and belongs to %[3]s, not to ConfigMap %[2]s; remove or rename it",
 						kindName, mine.Name, holder)
-					if err.Error() != want {
-						t.Errorf("%s: error\n%s\nwant\n%s", seen, err, want)
-					}
+					require.EqualError(t, err, want, "%s: error", seen)
 				}
-				if stored := read(t, mine.Name,
-					kind.seen()); stored.GetResourceVersion() != theirs.GetResourceVersion() {
-					t.Error("the object was changed")
-				}
+				stored := read(t, mine.Name,
+					kind.seen())
+				assert.Equal(t, theirs.GetResourceVersion(), stored.GetResourceVersion(), "the object was changed")
 			})
 		}
 	}
@@ -274,12 +258,10 @@ func TestAnObjectThatTheCacheLacksIsNotOverwritten(t *testing.T) {
 	before := read(t, owner.Name, &corev1.Service{})
 	changed := service(owner, owner.Name)
 	changed.Spec.Selector = map[string]string{"c": "d"}
-	if _, err := w.Apply(t.Context(), changed, nil); err != nil {
-		t.Fatal(err)
-	}
-	if after := read(t, owner.Name, &corev1.Service{}); after.ResourceVersion != before.ResourceVersion {
-		t.Error("an object that the cache does not show yet was written")
-	}
+	_, err := w.Apply(t.Context(), changed, nil)
+	require.NoError(t, err)
+	assert.Equal(t, before.ResourceVersion, read(t, owner.Name, &corev1.Service{}).ResourceVersion,
+		"an object that the cache does not show yet was written")
 }
 
 func TestAnObjectThatLostItsLabelGetsItBack(t *testing.T) {
@@ -306,19 +288,16 @@ func TestWhatHasChangedSinceIsAConflict(t *testing.T) {
 	bound := podClique(owner, owner.Name)
 	bound.ResourceVersion = seen.ResourceVersion
 	bound.Spec.RoleName = "another"
-	if _, err := w.Apply(t.Context(), bound, seen); !apierrors.IsConflict(err) {
-		t.Errorf("a write that is bound to an old version: error %v, want a conflict", err)
-	}
+	_, err := w.Apply(t.Context(), bound, seen)
+	assert.True(t, apierrors.IsConflict(err), "a write that is bound to an old version: error %v, want a conflict", err)
 
 	replaced := seen.DeepCopy()
 	replaced.UID = "of-one-before"
 	bound.ResourceVersion = ""
-	if _, err := w.Apply(t.Context(), bound, replaced); !apierrors.IsConflict(err) {
-		t.Errorf("a write to another object of the name: error %v, want a conflict", err)
-	}
-	if stored := read(t, owner.Name, &grovev1alpha1.PodClique{}); stored.ResourceVersion != scaled.ResourceVersion {
-		t.Error("the object was written all the same")
-	}
+	_, err = w.Apply(t.Context(), bound, replaced)
+	assert.True(t, apierrors.IsConflict(err), "a write to another object of the name: error %v, want a conflict", err)
+	assert.Equal(t, scaled.ResourceVersion, read(t, owner.Name, &grovev1alpha1.PodClique{}).ResourceVersion,
+		"the object was written all the same")
 }
 
 func TestAFieldThatCannotChangeIsAnErrorWithItsName(t *testing.T) {
@@ -347,9 +326,8 @@ func TestWhatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	seen := read(t, owner.Name, &grovev1alpha1.PodClique{})
 	*counted = requests{}
 	mustApply(t, w, podClique(owner, owner.Name), seen, false)
-	if err := w.Delete(t.Context(), seen); err != nil || *counted != (requests{}) {
-		t.Errorf("requests %+v, error %v; want neither", *counted, err)
-	}
+	require.NoError(t, w.Delete(t.Context(), seen))
+	assert.Equal(t, requests{}, *counted)
 }
 
 func TestDeleteLeavesAnotherObjectOfTheName(t *testing.T) {
@@ -358,9 +336,8 @@ func TestDeleteLeavesAnotherObjectOfTheName(t *testing.T) {
 	mustApply(t, w, service(owner, owner.Name), nil, true)
 	before := read(t, owner.Name, &corev1.Service{})
 	before.UID = "of-one-before"
-	if err := w.Delete(t.Context(), before); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict", err)
-	}
+	err := w.Delete(t.Context(), before)
+	assert.True(t, apierrors.IsConflict(err), "error %v, want a conflict", err)
 	stored := read(t, owner.Name, &corev1.Service{})
 	for range 2 { // The second time it is gone.
 		assert.NoError(t, w.Delete(t.Context(), stored))
@@ -375,9 +352,8 @@ func TestWhatIsItsOwnMayBeSaid(t *testing.T) {
 	orphan.OwnerReferences, orphan.Labels["mine"] = nil, "yes"
 	require.NoError(t, cluster.Create(t.Context(), orphan))
 	mustApply(t, w, podClique(owner, owner.Name), read(t, owner.Name, &grovev1alpha1.PodClique{}), true)
-	if stored := read(t, owner.Name, &grovev1alpha1.PodClique{}); !metav1.IsControlledBy(stored, owner) {
-		t.Error("the owner that somebody took away is not restored")
-	}
+	assert.True(t, metav1.IsControlledBy(read(t, owner.Name, &grovev1alpha1.PodClique{}), owner),
+		"the owner that somebody took away is not restored")
 }
 
 func TestWhatOthersMadeMeanwhileIsNotForced(t *testing.T) {
@@ -394,10 +370,8 @@ func TestWhatOthersMadeMeanwhileIsNotForced(t *testing.T) {
 		},
 	})
 	w.Client = behind
-	if _, err := w.Apply(t.Context(), podClique(owner, owner.Name), nil); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict", err)
-	}
-	if stored := read(t, owner.Name, &grovev1alpha1.PodClique{}); stored.Spec.Replicas != 7 {
-		t.Errorf("%d replicas; what somebody else made was overwritten", stored.Spec.Replicas)
-	}
+	_, err := w.Apply(t.Context(), podClique(owner, owner.Name), nil)
+	assert.True(t, apierrors.IsConflict(err), "error %v, want a conflict", err)
+	assert.EqualValues(t, 7, read(t, owner.Name, &grovev1alpha1.PodClique{}).Spec.Replicas,
+		"replicas; what somebody else made was overwritten")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/brief"
@@ -31,9 +32,7 @@ func TestMessage(t *testing.T) {
 		"text without a list is cut between words": {list(1000, " ", "word"), list(204, " ", "word") + " …"},
 	} {
 		t.Run(about, func(t *testing.T) {
-			if got := brief.Message(c.message); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
-			}
+			assert.Equal(t, c.want, brief.Message(c.message))
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,19 +14,12 @@ import (
 
 func TestNamesOfGroupsAreLabelValues(t *testing.T) {
 	long := strings.Repeat("a", 62)
-	if got := kueue.GroupName(long + "b"); got != long+"b" {
-		t.Errorf("a name of 63 characters stays: %q", got)
-	}
+	assert.Equal(t, long+"b", kueue.GroupName(long+"b"), "a name of 63 characters stays")
 	cut, other := kueue.GroupName(long+"bc"), kueue.GroupName(long+"bd")
-	if len(cut) != 63 || !strings.HasPrefix(cut, long[:50]) {
-		t.Errorf("a longer name is cut to 63 characters: %q", cut)
-	}
-	if cut == other {
-		t.Errorf("names that differ at the end stay different: %q", cut)
-	}
-	if cut != kueue.GroupName(long+"bc") {
-		t.Error("the same name is cut in the same way")
-	}
+	require.Len(t, cut, 63, "a longer name is cut to 63 characters")
+	assert.True(t, strings.HasPrefix(cut, long[:50]), "a longer name is cut to 63 characters")
+	assert.NotEqual(t, other, cut, "names that differ at the end stay different")
+	assert.Equal(t, kueue.GroupName(long+"bc"), cut, "the same name is cut in the same way")
 }
 
 func TestWhichPodsAreCountedAlone(t *testing.T) {
@@ -38,9 +33,7 @@ func TestWhichPodsAreCountedAlone(t *testing.T) {
 		"one of a group":                  {map[string]string{kueue.LabelCounted: "true", kueue.LabelGroup: "g"}, false},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: c.labels}}
-		if got := kueue.CountedAlone(pod); got != c.want {
-			t.Errorf("%s is counted alone: %v", name, got)
-		}
+		assert.Equal(t, c.want, kueue.CountedAlone(pod), "%s is counted alone", name)
 	}
 }
 
@@ -48,8 +41,6 @@ func TestQueueProblems(t *testing.T) {
 	for queue, wrong := range map[string]bool{
 		"team-a": false, "team.a": false, "Team": true, "-team": true, strings.Repeat("a", 64): true, "a b": true,
 	} {
-		if got := len(kueue.QueueProblems(queue)) > 0; got != wrong {
-			t.Errorf("%q has problems: %v, want %v", queue, got, wrong)
-		}
+		assert.Equal(t, wrong, len(kueue.QueueProblems(queue)) > 0, "%q has problems", queue)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -55,13 +56,10 @@ func TestAnAdmissionCheckIsActiveOnceItsControllerSaysSo(t *testing.T) {
 	check := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "c"}, "spec": map[string]any{"controllerName": kueue.ControllerFits},
 	}}
-	if !kueue.IsCheckOf(check, kueue.ControllerFits) || kueue.IsActive(check) {
-		t.Error("it is ours, and not active")
-	}
+	assert.True(t, kueue.IsCheckOf(check, kueue.ControllerFits), "it is ours, and not active")
+	assert.False(t, kueue.IsActive(check), "it is ours, and not active")
 	said := kueue.ActiveCheck(check, metav1.NewTime(time.Unix(0, 0)))
-	if !kueue.IsActive(said) {
-		t.Errorf("it is active: %v", said.Object)
-	}
+	assert.True(t, kueue.IsActive(said), "it is active: %v", said.Object)
 }
 
 func TestOnlyAWorkloadWithoutQuotaIsCountedAnew(t *testing.T) {
@@ -88,8 +86,6 @@ func TestOnlyAWorkloadWithoutQuotaIsCountedAnew(t *testing.T) {
 			want: `[{"op":"test","path":"/spec/podSets/0/name","value":"a"},` +
 				`{"op":"replace","path":"/spec/podSets/0/count","value":0}]`},
 	} {
-		if got := string(kueue.Recounted(c.workload, c.roles)); got != c.want {
-			t.Errorf("%s: %s", name, got)
-		}
+		assert.Equal(t, c.want, string(kueue.Recounted(c.workload, c.roles)), name)
 	}
 }

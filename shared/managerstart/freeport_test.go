@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/freeport"
@@ -27,7 +28,6 @@ func TestAnAddressIsOfThisMachineOnly(t *testing.T) {
 	address, err := freeport.Address()
 	require.NoError(t, err)
 	host, _, err := net.SplitHostPort(address)
-	if err != nil || !net.ParseIP(host).IsLoopback() {
-		t.Errorf("%s: %v", address, err)
-	}
+	require.NoError(t, err, address)
+	assert.True(t, net.ParseIP(host).IsLoopback(), address)
 }

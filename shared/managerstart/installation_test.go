@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -80,21 +81,15 @@ func TestAKindIsWatchedWhenItsDefinitionIsEstablished(t *testing.T) {
 	established := definition("gadgets.example.org", apiextensionsv1.ConditionTrue)
 	informer.Update(definition("gadgets.example.org", apiextensionsv1.ConditionFalse), established)
 	informer.Update(established, established)
-	if request, _ := queue.Get(); request.Name != "first" {
-		t.Errorf("the controller looks at %v", request)
-	}
-	if len(starts) != 1 {
-		t.Errorf("it was started %d times", len(starts))
-	}
+	request, _ := queue.Get()
+	assert.Equal(t, "first", request.Name, "the controller looks at %v", request)
+	assert.Len(t, starts, 1, "it was started %d times", len(starts))
 }
 
 func TestAStartThatFailsIsTriedAgain(t *testing.T) {
 	informer, starts, queue := when(t, 2)
 	informer.Add(definition("gadgets.example.org", apiextensionsv1.ConditionTrue))
-	if request, _ := queue.Get(); request.Name != "first" {
-		t.Errorf("the controller looks at %v", request)
-	}
-	if len(starts) != 3 {
-		t.Errorf("it was started %d times, and two of them failed", len(starts))
-	}
+	request, _ := queue.Get()
+	assert.Equal(t, "first", request.Name, "the controller looks at %v", request)
+	assert.Len(t, starts, 3, "it was started %d times, and two of them failed", len(starts))
 }

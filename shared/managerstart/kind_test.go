@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,16 +56,12 @@ func awaited(
 func TestAKindThatIsNotServedYetIsWatchedWhenItIs(t *testing.T) {
 	missing := &meta.NoKindMatchError{GroupKind: gadgets.GroupKind()}
 	kind, queue := awaited(t, &answers{errors: []error{missing, errors.New("the API server does not answer"), missing}})
-	if kind.Served() || queue.Len() > 0 {
-		t.Error("it is watched before anybody has looked for it")
-	}
+	assert.False(t, kind.Served(), "it is watched before anybody has looked for it")
+	assert.Zero(t, queue.Len(), "it is watched before anybody has looked for it")
 	require.NoError(t, kind.Start(t.Context()))
-	if !kind.Served() {
-		t.Error("it was found and is not served")
-	}
-	if _, closed := queue.Get(); closed {
-		t.Error("its source was not started")
-	}
+	assert.True(t, kind.Served(), "it was found and is not served")
+	_, closed := queue.Get()
+	assert.False(t, closed, "its source was not started")
 }
 
 func TestNobodyWaitsForAKindAfterTheEnd(t *testing.T) {
@@ -76,7 +73,6 @@ func TestNobodyWaitsForAKindAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.NoError(t, kind.Start(ctx))
-	if kind.Served() || queue.Len() > 0 {
-		t.Error("a kind is watched that nobody has found")
-	}
+	assert.False(t, kind.Served(), "a kind is watched that nobody has found")
+	assert.Zero(t, queue.Len(), "a kind is watched that nobody has found")
 }

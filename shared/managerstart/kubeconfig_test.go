@@ -3,7 +3,6 @@ package managerstart_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,9 +37,7 @@ func TestLoadChoosesTheServer(t *testing.T) {
 				config, err := kubeconfig.Load(given, test.context)
 				switch {
 				case test.err != "":
-					if err == nil || !strings.Contains(err.Error(), test.err) {
-						t.Errorf("a file that is %s: error %v, want one with %q", way, err, test.err)
-					}
+					require.ErrorContains(t, err, test.err, "a file that is %s: error %v, want one with %q", way, err, test.err)
 				case err != nil:
 					t.Errorf("a file that is %s: %v", way, err)
 				case config.Host != test.want:

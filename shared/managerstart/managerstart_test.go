@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -58,9 +57,7 @@ func TestNoLevelLogsWhatIsRead(t *testing.T) {
 	for level := range levels {
 		logger, err := newLogger(settings(t, "--log-level="+level), t.Output())
 		require.NoError(t, err)
-		if logger.V(2).Enabled() {
-			t.Errorf("--log-level=%s logs more than it should", level)
-		}
+		assert.False(t, logger.V(2).Enabled(), "--log-level=%s logs more than it should", level)
 	}
 }
 
@@ -89,19 +86,14 @@ func TestWebhookAddress(t *testing.T) {
 func TestWebhookServerIsLeftOutWhenOff(t *testing.T) {
 	options, err := managerOptions(Program{Name: "program"}, settings(t, "--webhook-bind-address=0"),
 		servingcerts.NewServed())
-	if err != nil || options.WebhookServer != nil {
-		t.Errorf("options.WebhookServer = %v, %v; want none", options.WebhookServer, err)
-	}
-	if options.LeaderElectionID != "program.packtree.dev" {
-		t.Errorf("lease name %q", options.LeaderElectionID)
-	}
+	require.NoError(t, err)
+	assert.Nil(t, options.WebhookServer)
+	assert.Equal(t, "program.packtree.dev", options.LeaderElectionID, "lease name")
 }
 
 func TestControllersThatCannotBeAddedEndTheProgram(t *testing.T) {
 	wrong := errors.New("no such kind")
-	if err := runUntilControllers(t, func() error { return wrong }); !errors.Is(err, wrong) {
-		t.Errorf("Run = %v, want %v", err, wrong)
-	}
+	assert.ErrorIs(t, runUntilControllers(t, func() error { return wrong }), wrong)
 }
 
 func TestMetricsSayWhichBuildRuns(t *testing.T) {
@@ -114,9 +106,8 @@ func TestMetricsSayWhichBuildRuns(t *testing.T) {
 		}
 		return errors.Join(enough, err)
 	})
-	if !errors.Is(err, enough) || !slices.Contains(names, "packtree_build_info") {
-		t.Errorf("Run = %v with metrics %v, want packtree_build_info among them", err, names)
-	}
+	require.ErrorIs(t, err, enough)
+	assert.Contains(t, names, "packtree_build_info")
 }
 
 func TestProbesSayNothingButTheNamesOfChecks(t *testing.T) {

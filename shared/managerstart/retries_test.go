@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/managerstart"
 )
 
@@ -12,26 +15,20 @@ func TestWhatFailsIsTriedAgainWithinAMinute(t *testing.T) {
 	first, last := retries.When("set"), time.Duration(0)
 	for range 50 {
 		now := retries.When("set")
-		if now < last {
-			t.Fatalf("after %v it is tried again sooner, in %v", last, now)
-		}
+		require.GreaterOrEqual(t, now, last, "after %v it is tried again sooner, in %v", last, now)
 		last = now
 	}
-	if first > 10*time.Millisecond || last != time.Minute {
-		t.Errorf("tried again first in %v, and at last in %v; want at once, and within a minute", first, last)
-	}
+	assert.LessOrEqual(t, first, 10*time.Millisecond)
+	assert.Equal(t, time.Minute, last)
 	retries.Forget("set")
-	if again := retries.When("set"); again != first {
-		t.Errorf("after a success it begins at %v, want %v", again, first)
-	}
+	assert.Equal(t, first, retries.When("set"), "after a success it begins")
 }
 
 // An API server that is away for some time fails the passes of thousands of objects.
 func TestEachObjectWaitsForItself(t *testing.T) {
 	retries := managerstart.Options[int](1).RateLimiter
 	for object := range 5000 {
-		if delay := retries.When(object); delay > 10*time.Millisecond {
-			t.Fatalf("the first failure of object %d is tried again after %s", object, delay)
-		}
+		require.LessOrEqual(t, retries.When(object), 10*time.Millisecond,
+			"the first failure of object %d is tried again", object)
 	}
 }

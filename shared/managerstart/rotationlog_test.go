@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,13 +36,10 @@ func TestWhatTheRotationTriesAgainIsNoError(t *testing.T) {
 				"could not refresh", "attempt", 1)
 			for _, part := range []string{test.want, "could not refresh", `"secret":"certificate"`, `"attempt":1`,
 				"program." + test.logger} {
-				if !strings.Contains(said.String(), part) {
-					t.Errorf("the line lacks %s: %s", part, said.String())
-				}
+				assert.Contains(t, said.String(), part, "the line lacks %s: %s", part, said.String())
 			}
-			if test.err != nil && !strings.Contains(said.String(), strings.ReplaceAll(test.err.Error(), `"`, `\"`)) {
-				t.Errorf("the line does not say why: %s", said.String())
-			}
+			assert.False(t, test.err != nil && !strings.Contains(said.String(), strings.ReplaceAll(test.err.Error(), `"`, `\"`)),
+				"the line does not say why: %s", said.String())
 		})
 	}
 }

@@ -3,6 +3,7 @@ package manifests_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/shared/didyoumean"
@@ -38,9 +39,7 @@ func TestField(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := didyoumean.Field(&corev1.Pod{}, c.path)
-			if got != c.want {
-				t.Errorf("Field(%q) = %q, want %q", c.path, got, c.want)
-			}
+			assert.Equal(t, c.want, got, "Field(%q)", c.path)
 		})
 	}
 }

@@ -33,9 +33,8 @@ func FuzzParse(f *testing.F) {
 				if len(again) != 1 || len(wrong) > 0 {
 					t.Fatalf("%d documents, %v of\n%s", len(again), wrong, once)
 				}
-				if twice := written(t, format, again[0]); !bytes.Equal(once, twice) {
-					t.Fatalf("read again\n%s\nas\n%s", once, twice)
-				}
+				twice := written(t, format, again[0])
+				require.True(t, bytes.Equal(once, twice), "read again\n%s\nas\n%s", once, twice)
 			}
 		}
 	})

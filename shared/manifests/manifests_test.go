@@ -180,9 +180,8 @@ func TestReadTakesADirectoryInOrder(t *testing.T) {
 	for _, document := range documents {
 		names += document.Object.GetName()
 	}
-	if names != "abcd" || len(findings) != 0 {
-		t.Errorf("read %q with findings %v, want abcd and none", names, findings)
-	}
+	assert.Equal(t, "abcd", names)
+	assert.Empty(t, findings)
 }
 
 func TestReadNamesTheFileThatIsMissing(t *testing.T) {
@@ -191,9 +190,8 @@ func TestReadNamesTheFileThatIsMissing(t *testing.T) {
 		"":                `"": must name a file or directory, or be - for standard input`,
 	} {
 		_, findings := manifests.Read([]string{path}, nil)
-		if len(findings) != 1 || findings[0].String() != want {
-			t.Errorf("reading %q: findings = %v, want %s", path, findings, want)
-		}
+		require.Len(t, findings, 1, "reading %q: findings", path)
+		assert.Equal(t, want, findings[0].String(), "reading %q: findings", path)
 	}
 }
 
@@ -215,9 +213,8 @@ func TestDecodeIntoIsStrict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			documents, _ := manifests.Parse("f", []byte(c.content))
 			findings := documents[0].DecodeInto(&corev1.Pod{})
-			if len(findings) != 1 || findings[0].String() != c.want {
-				t.Errorf("findings = %v, want %s", findings, c.want)
-			}
+			require.Len(t, findings, 1)
+			assert.Equal(t, c.want, findings[0].String())
 		})
 	}
 }
@@ -272,9 +269,8 @@ func TestWriteIsReadBack(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			var printed bytes.Buffer
 			require.NoError(t, manifests.Write(&printed, format, []runtime.Object{pod, pod}))
-			if strings.Contains(printed.String(), "creationTimestamp") || strings.Contains(printed.String(), "status") {
-				t.Errorf("unset fields are printed:\n%s", printed.String())
-			}
+			assert.NotContains(t, printed.String(), "creationTimestamp", "unset fields are printed")
+			assert.NotContains(t, printed.String(), "status", "unset fields are printed")
 			documents, findings := manifests.Parse("f", printed.Bytes())
 			if len(documents) != 2 || len(findings) != 0 || documents[1].Object.GetName() != "a" {
 				t.Errorf("read back %v, findings %v", documents, findings)
@@ -284,7 +280,6 @@ func TestWriteIsReadBack(t *testing.T) {
 }
 
 func TestWriteRefusesAnObjectWithoutKind(t *testing.T) {
-	if err := manifests.Write(&bytes.Buffer{}, manifests.YAML, []runtime.Object{&corev1.Pod{}}); err == nil {
-		t.Error("an object without kind was printed")
-	}
+	assert.Error(t, manifests.Write(&bytes.Buffer{}, manifests.YAML, []runtime.Object{&corev1.Pod{}}),
+		"an object without kind was printed")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -30,7 +31,6 @@ func TestOfIsWhatTheAPIServerSaysOfAnInvalidObject(t *testing.T) {
 			{Type: "FieldValueInvalid", Message: "Invalid value: 0: must be greater than 0", Field: "spec.y"},
 		}},
 	}
-	if diff := cmp.Diff(&want, got.Result); diff != "" || got.Allowed {
-		t.Errorf("allowed %t, status (-want +got):\n%s", got.Allowed, diff)
-	}
+	assert.Empty(t, cmp.Diff(&want, got.Result), "allowed %t, status (-want +got)", got.Allowed)
+	assert.False(t, got.Allowed, "allowed %t, status (-want +got)", got.Allowed)
 }

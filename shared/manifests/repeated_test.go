@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"packtree.dev/shared/manifests"
@@ -32,9 +33,7 @@ func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 ---
 {apiVersion: v1, kind: Node, metadata: {name: a, namespace: other}}
 `))
-	if len(wrong) > 0 {
-		t.Fatal(wrong)
-	}
+	require.Empty(t, wrong)
 	var got []string
 	kinds := []schema.GroupKind{{Kind: "Pod"}, {Kind: "Node"}}
 	for _, finding := range manifests.Repeated(documents, kinds...) {

@@ -48,9 +48,8 @@ func TestObjectsAreCountedByHowTheyStandNow(t *testing.T) {
 
 func TestWhoeverDoesNotLeadReportsNothing(t *testing.T) {
 	server := fake.NewClientBuilder().WithObjects(pod("a", "Running")).Build()
-	if series := testutil.CollectAndCount(newCollector(byPhase, server, make(chan struct{}))); series != 0 {
-		t.Errorf("%d series are reported before the program leads", series)
-	}
+	assert.Zero(t, testutil.CollectAndCount(newCollector(byPhase, server, make(chan struct{}))),
+		"series are reported before the program leads")
 }
 
 func TestAKindThatCannotBeReadDoesNotBreakTheScrape(t *testing.T) {
@@ -59,19 +58,14 @@ func TestAKindThatCannotBeReadDoesNotBreakTheScrape(t *testing.T) {
 			return errors.New("not installed")
 		},
 	}).Build()
-	if series := testutil.CollectAndCount(newCollector(byPhase, server, leading())); series != 0 {
-		t.Errorf("%d series are reported of what cannot be read", series)
-	}
+	assert.Zero(t, testutil.CollectAndCount(newCollector(byPhase, server, leading())),
+		"series are reported of what cannot be read")
 }
 
 func TestAConditionIsReportedByItsReason(t *testing.T) {
 	conditions := []metav1.Condition{{Type: "Ready", Reason: "PodsNotReady"}}
-	if got := Reason(conditions, "Ready"); got != "PodsNotReady" {
-		t.Errorf("reason is %s", got)
-	}
-	if got := Reason(nil, "Ready"); got != Unjudged {
-		t.Errorf("reason of no condition is %s", got)
-	}
+	assert.Equal(t, "PodsNotReady", Reason(conditions, "Ready"))
+	assert.Equal(t, Unjudged, Reason(nil, "Ready"), "reason of no condition")
 }
 
 func expect(t *testing.T, counted *collector, series ...string) {

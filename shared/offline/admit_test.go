@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -22,9 +23,7 @@ func admitTopology(
 ) (*grovev1alpha1.ClusterTopology, []string) {
 	t.Helper()
 	documents, findings := manifests.Parse("f", []byte(header+spec))
-	if len(findings) > 0 {
-		t.Fatalf("the test's own manifest is malformed: %v", findings)
-	}
+	require.Empty(t, findings, "the test's own manifest is malformed")
 	topology := &grovev1alpha1.ClusterTopology{}
 	var lines []string
 	for _, finding := range offline.Admit(documents[0], topology, admission) {
@@ -78,13 +77,10 @@ func TestAdmitChecksTheSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, lines := admitTopology(t, c.spec, offline.Admission[*grovev1alpha1.ClusterTopology]{})
-			if len(lines) != len(c.want) {
-				t.Fatalf("findings %q, want %q", lines, c.want)
-			}
+			require.Len(t, lines, len(c.want), "findings %q, want %q", lines, c.want)
 			for i, want := range c.want {
-				if prefix := "f[1]: ClusterTopology t: " + want; !strings.HasPrefix(lines[i], prefix) {
-					t.Errorf("finding %q, want it to start with %q", lines[i], prefix)
-				}
+				prefix := "f[1]: ClusterTopology t: " + want
+				assert.True(t, strings.HasPrefix(lines[i], prefix), "finding %q, want it to start with %q", lines[i], prefix)
 			}
 		})
 	}
@@ -131,21 +127,16 @@ func TestAdmitChecksMetadata(t *testing.T) {
 			}
 			manifest := kinds[c.kind] + "\nkind: " + c.kind + "\nmetadata: " + c.metadata
 			documents, findings := manifests.Parse("f", []byte(manifest))
-			if len(findings) > 0 {
-				t.Fatal(findings)
-			}
+			require.Empty(t, findings)
 			if c.kind == "PodGroup" {
 				findings = offline.Admit(documents[0], &scheduling.PodGroup{}, offline.Admission[*scheduling.PodGroup]{})
 			} else {
 				findings = offline.Admit(documents[0], &kai.Topology{}, offline.Admission[*kai.Topology]{})
 			}
-			if len(findings) != len(c.want) {
-				t.Fatalf("findings %v, want %q", findings, c.want)
-			}
+			require.Len(t, findings, len(c.want), "findings %v, want %q", findings, c.want)
 			for i, want := range c.want {
-				if got := findings[i].Path + ": " + findings[i].Reason; !strings.HasPrefix(got, want) {
-					t.Errorf("finding %q, want it to start with %q", got, want)
-				}
+				got := findings[i].Path + ": " + findings[i].Reason
+				assert.True(t, strings.HasPrefix(got, want), "finding %q, want it to start with %q", got, want)
 			}
 		})
 	}
@@ -167,9 +158,8 @@ func TestAdmitAsksTheWebhook(t *testing.T) {
 		"f[1]: ClusterTopology t: warning: is odd",
 	}
 	assert.Empty(t, cmp.Diff(want, lines), "findings (-want +got)")
-	if topology.Spec.Levels[0].Domain != "rack" {
-		t.Errorf("the webhook's default was lost: %v", topology.Spec.Levels)
-	}
+	assert.EqualValues(t, "rack", topology.Spec.Levels[0].Domain,
+		"the webhook's default was lost: %v", topology.Spec.Levels)
 }
 
 func TestAdmitDoesNotMissWhatIsMisspelt(t *testing.T) {
@@ -217,7 +207,6 @@ func TestAdmitRefusesAVersionThatDoesNotExist(t *testing.T) {
 	documents, _ := manifests.Parse("f", []byte(strings.Replace(header, "v1alpha1", "v9", 1)+"  levels: []"))
 	findings := offline.Admit(documents[0], &grovev1alpha1.ClusterTopology{},
 		offline.Admission[*grovev1alpha1.ClusterTopology]{})
-	if len(findings) != 1 || findings[0].Path != "apiVersion" {
-		t.Errorf("findings = %v", findings)
-	}
+	require.Len(t, findings, 1)
+	assert.Equal(t, "apiVersion", findings[0].Path)
 }

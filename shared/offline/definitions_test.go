@@ -3,6 +3,7 @@ package offline_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,20 +13,16 @@ import (
 func TestForFindsEveryDefinition(t *testing.T) {
 	all, err := definitions.All()
 	require.NoError(t, err)
-	if len(all) == 0 {
-		t.Fatal("no definition is embedded")
-	}
+	require.NotEmpty(t, all, "no definition is embedded")
 	for _, definition := range all {
 		kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
 		found, err := definitions.For(kind)
-		if err != nil || found.Name != definition.Name {
-			t.Errorf("For(%s) = %v, %v; want %s", kind, found, err, definition.Name)
-		}
+		require.NoError(t, err, "For(%s) = %v", kind, found)
+		assert.Equal(t, definition.Name, found.Name, "For(%s) = %v", kind, found)
 	}
 }
 
 func TestForSaysWhatIsMissing(t *testing.T) {
-	if _, err := definitions.For(schema.GroupKind{Group: "example.com", Kind: "Nothing"}); err == nil {
-		t.Error("a kind that does not exist was found")
-	}
+	_, err := definitions.For(schema.GroupKind{Group: "example.com", Kind: "Nothing"})
+	assert.Error(t, err, "a kind that does not exist was found")
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 )
@@ -27,9 +30,7 @@ func TestLargeAmountsAreExact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := (site{"z/a": {tc.node}}).cluster(t).Decide(&packing.Gang{Root: leaf("g", tc.pods, shape(tc.each), at("rack"))},
 				packing.Options{})
-			if d.Verdict != tc.verdict {
-				t.Errorf("%s: %s", d.Verdict, d.Message())
-			}
+			assert.Equal(t, tc.verdict, d.Verdict, d.Message())
 		})
 	}
 }
@@ -84,9 +85,8 @@ func TestBadInputIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, tc.options)
-			if d.Verdict != tc.verdict || d.Message() != tc.message {
-				t.Errorf("%s: %s, want %s: %s", d.Verdict, d.Message(), tc.verdict, tc.message)
-			}
+			assert.Equal(t, tc.verdict, d.Verdict)
+			assert.Equal(t, tc.message, d.Message())
 		})
 	}
 }
@@ -99,9 +99,7 @@ func TestACertificateForAnotherInputIsRejected(t *testing.T) {
 	smaller.Root = leaf("g", 2, shape(1), at("rack"))
 	renamed.Root = leaf("h", 3, shape(1), at("rack"))
 	d := cluster(2).Decide(gang, packing.Options{})
-	if d.Certificate == nil {
-		t.Fatal(d.Message())
-	}
+	require.NotNil(t, d.Certificate, d.Message())
 	for name, tc := range map[string]struct {
 		in   *certificate.Input
 		want string
@@ -128,7 +126,5 @@ func TestMemoriesOfKindsShrink(t *testing.T) {
 		c.Decide(&packing.Gang{Root: claims("g", pods, pods, packing.Constraint{})}, packing.Options{})
 	}
 	c.Decide(&packing.Gang{Root: leaf("g", 1, shape(1), packing.Constraint{})}, packing.Options{})
-	if n := len(c.Shapes()); n > 4096 {
-		t.Errorf("%d shapes are remembered", n)
-	}
+	assert.LessOrEqual(t, len(c.Shapes()), 4096, "shapes are remembered")
 }

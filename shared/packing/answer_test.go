@@ -78,9 +78,7 @@ func TestGroupsCountRunningPlacedAndWaitingPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := test.site.cluster(t).Decide(&packing.Gang{Root: test.root}, packing.Options{})
-			if d.Verdict != test.verdict {
-				t.Errorf("%s, want %s: %s", d.Verdict, test.verdict, d.Message())
-			}
+			assert.Equal(t, test.verdict, d.Verdict, d.Message())
 			var got []headcount
 			for _, g := range d.Groups {
 				got = append(got, headcount{g.Name, g.Running, g.Placed, g.Waiting, g.Satisfied, g.Used})

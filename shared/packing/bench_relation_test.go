@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
@@ -50,9 +51,8 @@ func TestManyGroupsApartObeyBothRelations(t *testing.T) {
 	for _, a := range d.Assignments {
 		path, group := c.PathOf("rows", a.Node), a.Pod[:len(a.Pod)-2]
 		rack := path[:2].String()
-		if other, met := racks[rack]; met && other != group {
-			t.Fatalf("%s and %s stand in rack %s", other, group, rack)
-		}
+		other, met := racks[rack]
+		require.False(t, met && other != group, "%s and %s stand in rack %s", other, group, rack)
 		racks[rack] = group
 		if rows[path[0]] == nil {
 			rows[path[0]] = map[string]bool{}
@@ -60,8 +60,6 @@ func TestManyGroupsApartObeyBothRelations(t *testing.T) {
 		rows[path[0]][group] = true
 	}
 	for row, groups := range rows {
-		if len(groups) > 4 {
-			t.Errorf("row %s has %d groups", row, len(groups))
-		}
+		assert.LessOrEqual(t, len(groups), 4, "row %s has %d groups", row, len(groups))
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
 // benchDecide measures decisions with the shape known.
 func benchDecide(b *testing.B, c *packing.Cluster, gang *packing.Gang, want packing.Verdict) {
 	b.Helper()
-	if d := c.Decide(gang, packing.Options{}); d.Verdict != want {
-		b.Fatalf("%s: %s", d.Verdict, d.Message())
-	}
+	d := c.Decide(gang, packing.Options{})
+	require.Equal(b, want, d.Verdict, d.Message())
 	b.ReportAllocs()
 	start := cpuTime()
 	for b.Loop() {
@@ -119,9 +120,8 @@ func BenchmarkWhatIf700(b *testing.B) {
 			for k := range podsPerNode {
 				c.Release(fmt.Sprintf("old-%d-%d", i, k))
 			}
-			if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
-				b.Fatal(d.Message())
-			}
+			d := c.Decide(gang, packing.Options{})
+			require.Equal(b, packing.Placed, d.Verdict, d.Message())
 			c.Rollback(cp)
 		}
 	}

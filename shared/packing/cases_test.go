@@ -162,12 +162,9 @@ func TestGangsThatGreedySchedulersRefuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
-			if d.Verdict != packing.Placed || !d.Optimal {
-				t.Fatalf("%s, optimal %v: %s", d.Verdict, d.Optimal, d.Message())
-			}
-			if used := d.Groups[0].Used; used != tc.used {
-				t.Errorf("%d domains of the preferred level are used, want %d", used, tc.used)
-			}
+			require.Equal(t, packing.Placed, d.Verdict, "optimal %v: %s", d.Optimal, d.Message())
+			require.True(t, d.Optimal, "optimal %v: %s", d.Optimal, d.Message())
+			assert.Equal(t, tc.used, d.Groups[0].Used, "domains of the preferred level are used")
 			for _, g := range d.Groups {
 				if want, ok := tc.where[g.Name]; ok {
 					assert.Empty(t, cmp.Diff(want, paths(g, "rack")), "racks of %q (-want +got)", g.Name)

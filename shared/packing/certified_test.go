@@ -73,9 +73,7 @@ func TestACertificateIsThatOfWhatItKeeps(t *testing.T) {
 	gang := &packing.Gang{Root: packing.Group{Name: "outer", Constraint: packing.Constraint{Topology: "b",
 		Required: "rail"}, Children: []packing.Group{inner, idle}}}
 	d := c.Decide(gang, packing.Options{})
-	if d.Certificate == nil {
-		t.Fatalf("%s without a certificate", d.Verdict)
-	}
+	require.NotNil(t, d.Certificate, "%s without a certificate", d.Verdict)
 	assert.NoError(t, certificate.Verify(c.Input(gang), d.Certificate))
 }
 
@@ -91,15 +89,12 @@ func TestGangsOfManyKindsAreProvedNotToFit(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			d := r.cluster.Decide(r.gang, packing.Options{})
-			if d.Certificate == nil {
-				t.Fatalf("no certificate: %s", d.Message())
-			}
+			require.NotNil(t, d.Certificate, "no certificate: %s", d.Message())
 			require.NoError(t, certificate.Verify(r.cluster.Input(r.gang), d.Certificate))
 			written, err := json.Marshal(d.Certificate)
 			require.NoError(t, err)
-			if len(written) > largestCertificate {
-				t.Errorf("the certificate has %d bytes: %.300s", len(written), written)
-			}
+			assert.LessOrEqual(t, len(written), largestCertificate,
+				"the certificate has %d bytes: %.300s", len(written), written)
 		})
 	}
 }
@@ -113,9 +108,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			d := r.cluster.Decide(r.gang, packing.Options{})
-			if d.Certificate == nil {
-				b.Fatal(d.Message())
-			}
+			require.NotNil(b, d.Certificate, d.Message())
 			written, err := json.Marshal(d.Certificate)
 			require.NoError(b, err)
 			in := r.cluster.Input(r.gang)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
@@ -265,12 +266,9 @@ func TestChurnLosesNoGangThatFits(t *testing.T) {
 		t.Logf("| %s | %.1f %% | %d | %d | %.2f |", names[i], r.used*100, r.refused, r.wronged, r.racks)
 	}
 	ours := results["packtree"]
-	if ours.wronged > 0 {
-		t.Errorf("%d gangs refused although they fit", ours.wronged)
-	}
-	if best := results["best-fit"]; ours.used < best.used-0.02 {
-		t.Errorf("utilisation %.3f, below best-fit's %.3f", ours.used, best.used)
-	}
+	assert.Zero(t, ours.wronged, "gangs refused although they fit")
+	best := results["best-fit"]
+	assert.GreaterOrEqual(t, ours.used, best.used-0.02, "utilisation %.3f, below best-fit's %.3f", ours.used, best.used)
 	if *churnOut != "" {
 		require.NoError(t, os.WriteFile(*churnOut, []byte(plot(names, results)), 0o644))
 	}

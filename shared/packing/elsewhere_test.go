@@ -50,9 +50,7 @@ func TestALargeClusterIsSearchedForAZoneWithFewerRacks(t *testing.T) {
 		racks int
 	}{{16, "b", 1}, {4, "a", 2}, {5, "a", 2}} {
 		d := twoZones(t, tc.ofB).Decide(gang, packing.Options{})
-		if d.Verdict != packing.Placed {
-			t.Fatalf("%d free devices in racks of zone b: %s: %s", tc.ofB, d.Verdict, d.Message())
-		}
+		require.Equal(t, packing.Placed, d.Verdict, "%d free devices in racks of zone b: %s", tc.ofB, d.Message())
 		workers := paths(d.Groups[2], "rack")
 		if len(workers) != tc.racks || !strings.HasPrefix(workers[0], tc.zone+"/") {
 			t.Errorf("%d free devices in racks of zone b: workers stand in %v, want %d racks of zone %s", tc.ofB,

@@ -57,9 +57,8 @@ func TestExplanationsAreShortWhateverTheCluster(t *testing.T) {
 				gang.Root.Children = append(gang.Root.Children, group)
 			}
 			d := c.Decide(gang, packing.Options{})
-			if d.Verdict == packing.Placed || len(d.Explanations) == 0 {
-				t.Fatalf("the gang is %s, with %d explanations", d.Verdict, len(d.Explanations))
-			}
+			require.NotEqual(t, packing.Placed, d.Verdict)
+			require.NotEmpty(t, d.Explanations)
 			for _, e := range d.Explanations {
 				if len(e.Sentence) > brief.Longest || !utf8.ValidString(e.Sentence) || e.Sentence == "" {
 					t.Errorf("%d bytes: %q", len(e.Sentence), e.Sentence)

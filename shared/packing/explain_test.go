@@ -161,9 +161,7 @@ func TestPodsOfManyFiltersLackNothingThatOneOfTheirNodesHas(t *testing.T) {
 		t.Fatalf("%s, %d placed: %s", d.Verdict, len(d.Assignments), d.Message())
 	}
 	for _, short := range d.Explanations[0].Short {
-		if short.Resource == "cpu" {
-			t.Errorf("38 of %q are needed, and 48 free; got %+v", short.Resource, short)
-		}
+		assert.NotEqual(t, "cpu", short.Resource, "38 of %q are needed, and 48 free; got %+v", short.Resource, short)
 	}
 }
 
@@ -175,10 +173,9 @@ func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {
 		if d.Verdict == packing.Placed {
 			continue
 		}
-		if d.Verdict != packing.Unknown || !strings.HasPrefix(d.Message(),
-			"the search for a placement stopped after 1 step; it is not proved") {
-			t.Errorf("got %s: %s", d.Verdict, d.Message())
-		}
+		assert.Equal(t, packing.Unknown, d.Verdict, d.Message())
+		assert.True(t, strings.HasPrefix(d.Message(),
+			"the search for a placement stopped after 1 step; it is not proved"), d.Message())
 		return
 	}
 	t.Error("all were placed at the first attempt")
@@ -237,18 +234,15 @@ func TestPodsOfVeryManyKindsAreRefusedWithoutFilters(t *testing.T) {
 			}
 			gang := &packing.Gang{Root: packing.Group{Children: []packing.Group{workers}}}
 			d := c.Decide(gang, packing.Options{})
-			if d.Verdict != tc.want || !strings.HasSuffix(d.Message(), tc.says) {
-				t.Errorf("%s: %s", d.Verdict, d.Message())
-			}
-			if d.Steps > 10_000 && tc.want == packing.Infeasible {
-				t.Errorf("%d steps for what 2000 devices cannot hold", d.Steps)
-			}
+			assert.Equal(t, tc.want, d.Verdict, d.Message())
+			assert.True(t, strings.HasSuffix(d.Message(), tc.says), d.Message())
+			assert.False(t, d.Steps > 10_000 && tc.want == packing.Infeasible,
+				"%d steps for what 2000 devices cannot hold", d.Steps)
 			if tc.want != packing.Infeasible {
 				return
 			}
-			if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil || !d.Certificate.Unfiltered {
-				t.Errorf("the certificate %+v: %v", d.Certificate, err)
-			}
+			require.NoError(t, certificate.Verify(c.Input(gang), d.Certificate), "the certificate %+v", d.Certificate)
+			assert.True(t, d.Certificate.Unfiltered, "the certificate %+v", d.Certificate)
 		})
 	}
 }
@@ -298,9 +292,8 @@ func TestPodsBeyondTheMinimumAreToldWhichRelationKeepsThemAway(t *testing.T) {
 			tc.relation.Name, tc.relation.Topology, tc.relation.Level = "r", "site", "rack"
 			gang := &packing.Gang{Root: packing.Group{Children: []packing.Group{workers}}, Relations: []packing.Relation{tc.relation}}
 			d := tc.site.cluster(t).Decide(gang, packing.Options{})
-			if d.Verdict != packing.Placed || d.Message() != tc.message {
-				t.Errorf("%s: %s\nnot %s", d.Verdict, d.Message(), tc.message)
-			}
+			assert.Equal(t, packing.Placed, d.Verdict)
+			assert.Equal(t, tc.message, d.Message())
 		})
 	}
 }
@@ -341,9 +334,8 @@ func TestExplanationsNameTheGangsToJoin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := two.cluster(t).Decide(&packing.Gang{Root: tc.root}, packing.Options{})
-			if diff := cmp.Diff(tc.message, d.Message()); diff != "" || d.Verdict != packing.Infeasible {
-				t.Errorf("%s (-want +got):\n%s", d.Verdict, diff)
-			}
+			assert.Empty(t, cmp.Diff(tc.message, d.Message()))
+			assert.Equal(t, packing.Infeasible, d.Verdict)
 		})
 	}
 }
@@ -365,12 +357,9 @@ func TestAGangGoesBesideOthersWhereItPrefersTo(t *testing.T) {
 					prefers)},
 			}
 			d := site{"z1/a": {3}, "z2/a": {2, 0}}.cluster(t).Decide(&packing.Gang{Root: root}, packing.Options{})
-			if d.Verdict != packing.Placed {
-				t.Fatalf("%s: %s", d.Verdict, d.Message())
-			}
-			if got := d.Groups[1].Domains[0].Paths[0].String(); got != tc.zone || len(d.Groups[1].Domains[0].Paths) != 1 {
-				t.Errorf("stands in %v, want %s", d.Groups[1].Domains[0].Paths, tc.zone)
-			}
+			require.Equal(t, packing.Placed, d.Verdict, d.Message())
+			assert.Equal(t, tc.zone, d.Groups[1].Domains[0].Paths[0].String())
+			assert.Len(t, d.Groups[1].Domains[0].Paths, 1)
 		})
 	}
 }
@@ -395,9 +384,8 @@ func TestExplanationsNameTheDomainOfTheirTopology(t *testing.T) {
 			Children: []packing.Group{child},
 		}}, packing.Options{})
 		want := `the gang must join gang base in rail rail-1, where group "workers" needs one rack, and the nearest is rack-1: 4 of 5 pods fit, short of 1 device`
-		if d.Message() != want || d.Explanations[0].Topology != site {
-			t.Errorf("%s: %s, want %s", d.Verdict, d.Message(), want)
-		}
+		assert.Equal(t, want, d.Message(), "%s", d.Verdict)
+		assert.Equal(t, site, d.Explanations[0].Topology, "%s", d.Verdict)
 	}
 }
 
@@ -450,9 +438,8 @@ func TestExplanationsNameTheDomainsThatTearAGroup(t *testing.T) {
 			around := packing.Group{Name: "around", Constraint: at("zone"), MinSubGroups: least(1),
 				Children: []packing.Group{tc.beside, follows}}
 			d := answered(t, site{"z1/a": {3}, "z2/a": {8}}.cluster(t), &packing.Gang{Root: around})
-			if d.Verdict != packing.Placed || d.Message() != tc.message {
-				t.Errorf("%s: %s\nnot %s", d.Verdict, d.Message(), tc.message)
-			}
+			assert.Equal(t, packing.Placed, d.Verdict)
+			assert.Equal(t, tc.message, d.Message())
 		})
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -35,18 +38,15 @@ func TestShapesOfOneFilterAreAskedOnce(t *testing.T) {
 	a := asked{}
 	gang := of(a.shape("a", "f", nil), a.shape("bb", "f", nil), a.shape("ccc", "g", nil))
 	for range 2 {
-		if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
-			t.Fatalf("%s: %s", d.Verdict, d.Message())
-		}
-		if a["f"] != 300 || a["g"] != 300 {
-			t.Fatalf("asked %v, want each node once", a)
-		}
+		d := c.Decide(gang, packing.Options{})
+		require.Equal(t, packing.Placed, d.Verdict, d.Message())
+		require.Equal(t, 300, a["f"], "asked %v, want each node once", a)
+		require.Equal(t, 300, a["g"], "asked %v, want each node once", a)
 	}
 	c.SetNode(packing.Node{Name: "node-00007", Allocatable: packing.Resources{"device": 1, "cpu": 100}})
 	c.Decide(gang, packing.Options{})
-	if a["f"] != 301 || a["g"] != 301 {
-		t.Errorf("asked %v, want the changed node once more", a)
-	}
+	assert.Equal(t, 301, a["f"], "asked %v, want the changed node once more", a)
+	assert.Equal(t, 301, a["g"], "asked %v, want the changed node once more", a)
 }
 
 func TestWhatAFilterExcludesHoldsForAllItsShapes(t *testing.T) {
@@ -58,25 +58,19 @@ func TestWhatAFilterExcludesHoldsForAllItsShapes(t *testing.T) {
 	a := asked{}
 	one, two := a.shape("a", "f", excluded), a.shape("bb", "f", excluded)
 	d := c.Decide(of(one, two), packing.Options{})
-	if d.Verdict != packing.Placed {
-		t.Fatalf("%s: %s", d.Verdict, d.Message())
-	}
+	require.Equal(t, packing.Placed, d.Verdict, d.Message())
 	for _, to := range d.Assignments {
-		if excluded[to.Node] {
-			t.Errorf("pod %s is on node %s, which is excluded", to.Pod, to.Node)
-		}
+		assert.False(t, excluded[to.Node], "pod %s is on node %s, which is excluded", to.Pod, to.Node)
 	}
-	if d := c.Decide(of(one, two, a.shape("ccc", "f", excluded)), packing.Options{}); d.Verdict != packing.Infeasible {
-		t.Errorf("three pods on two nodes: %s", d.Verdict)
-	}
+	assert.Equal(t, packing.Infeasible, c.Decide(of(one, two, a.shape("ccc", "f", excluded)), packing.Options{}).Verdict,
+		"three pods on two nodes")
 	// A filter that is forgotten is asked anew.
 	clear(excluded)
 	for _, key := range c.Shapes() {
 		c.Forget(key)
 	}
-	if d := c.Decide(of(one, two, a.shape("ccc", "f", excluded)), packing.Options{}); d.Verdict != packing.Placed {
-		t.Errorf("nothing is excluded any more: %s: %s", d.Verdict, d.Message())
-	}
+	d = c.Decide(of(one, two, a.shape("ccc", "f", excluded)), packing.Options{})
+	assert.Equal(t, packing.Placed, d.Verdict, "nothing is excluded any more: %s", d.Message())
 }
 
 func TestOnlyTheNodesNamedAreAskedAbout(t *testing.T) {
@@ -102,27 +96,19 @@ func TestOnlyTheNodesNamedAreAskedAbout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clear(a)
 			d := c.Decide(tc.gang, packing.Options{})
-			if d.Verdict != tc.want {
-				t.Fatalf("%s: %s", d.Verdict, d.Message())
-			}
+			require.Equal(t, tc.want, d.Verdict, d.Message())
 			if tc.node != "" && d.Assignments[0].Node != tc.node {
 				t.Errorf("on %s, want %s", d.Assignments[0].Node, tc.node)
 			}
-			if d.Verdict == packing.Infeasible && d.Certificate == nil {
-				t.Error("no certificate")
-			}
+			assert.False(t, d.Verdict == packing.Infeasible && d.Certificate == nil, "no certificate")
 			for filter, n := range a {
-				if tc.node != "" && n > 2 {
-					t.Errorf("filter %s was asked %d times", filter, n)
-				}
+				assert.False(t, tc.node != "" && n > 2, "filter %s was asked %d times", filter, n)
 			}
 		})
 	}
 	none := pod("i")
 	none.Only = []string{}
-	if d := c.Decide(of(none), packing.Options{}); d.Verdict != packing.Infeasible {
-		t.Errorf("a pod that may use no node: %s", d.Verdict)
-	}
+	assert.Equal(t, packing.Infeasible, c.Decide(of(none), packing.Options{}).Verdict, "a pod that may use no node")
 }
 
 // What a cluster was asked before makes no difference, even where not all nodes
@@ -169,16 +155,11 @@ func TestQuestionsToFiltersAreBounded(t *testing.T) {
 				g.Pending = append(g.Pending, packing.Pods{Shape: shape, Names: []string{fmt.Sprint("pod-", pod)}})
 			}
 			d := c.Decide(&packing.Gang{Root: g}, packing.Options{})
-			if d.Verdict != packing.Placed {
-				t.Errorf("%s: %s", d.Verdict, d.Message())
-			}
-			if asked > most {
-				t.Errorf("%d questions, want at most %d", asked, most)
-			}
+			assert.Equal(t, packing.Placed, d.Verdict, d.Message())
+			assert.LessOrEqual(t, asked, most, "%d questions, want at most %d", asked, most)
 			for at, a := range d.Assignments {
-				if n, _ := strconv.Atoi(a.Node[len("node-"):]); excludes(at, n) {
-					t.Fatalf("pod %d is on %s, which is excluded", at, a.Node)
-				}
+				n, _ := strconv.Atoi(a.Node[len("node-"):])
+				require.False(t, excludes(at, n), "pod %d is on %s, which is excluded", at, a.Node)
 			}
 		})
 	}

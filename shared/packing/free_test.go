@@ -3,6 +3,8 @@ package packing_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -12,17 +14,13 @@ func TestFree(t *testing.T) {
 	c.Assign(packing.Pod{ID: "a", Node: "n", Requests: packing.Resources{"gpu": 3}})
 	c.Assign(packing.Pod{ID: "b", Node: "ghost", Requests: packing.Resources{"gpu": 3}})
 	for node, want := range map[string]int64{"n": 1, "ghost": 0, "nowhere": 0} {
-		if got := c.Free(node, "gpu"); got != want {
-			t.Errorf("%s has %d free, want %d", node, got, want)
-		}
+		got := c.Free(node, "gpu")
+		assert.Equal(t, want, got, "%s has %d free, want %d", node, got, want)
 	}
 	c.Assign(packing.Pod{ID: "c", Node: "n", Requests: packing.Resources{"gpu": 3}})
-	if got := c.Free("n", "gpu"); got != 0 {
-		t.Errorf("an overcommitted node has %d free", got)
-	}
-	if got := c.Free("n", "unheard of"); got != 0 {
-		t.Errorf("%d free of a resource that nobody has", got)
-	}
+	got := c.Free("n", "gpu")
+	assert.Zero(t, got, "an overcommitted node has %d free", got)
+	assert.Zero(t, c.Free("n", "unheard of"), "free of a resource that nobody has")
 }
 
 func TestTerseDecisionsDifferOnlyInWords(t *testing.T) {

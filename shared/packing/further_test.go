@@ -3,6 +3,8 @@ package packing_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/internal/oracle"
 )
@@ -52,9 +54,8 @@ func TestFurtherPodsThatAreEasilyFoundAreFound(t *testing.T) {
 		}
 		for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
 			d := scene.Build().Decide(&scene.Gang, packing.Options{Placement: placement})
-			if fault, err := oracle.Check(scene, &d); fault != "" {
-				t.Errorf("%s, of three groups %d needed: %s: %v", placement, least, fault, err)
-			}
+			fault, err := oracle.Check(scene, &d)
+			assert.Empty(t, fault, "%s, of three groups %d needed: %v", placement, least, err)
 		}
 	}
 }

@@ -210,7 +210,6 @@ func TestFewerStepsNeverClaimMore(t *testing.T) {
 			t.Errorf("%v pods in %v preferred domains are both said to be the best", pods, used)
 		}
 	})
-	if claimed == 0 || open == 0 {
-		t.Errorf("%d claimed to be the best, %d not", claimed, open)
-	}
+	assert.NotZero(t, claimed)
+	assert.NotZero(t, open)
 }

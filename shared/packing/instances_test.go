@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/internal/oracle"
 )
@@ -34,12 +36,10 @@ func TestRandomInstances(t *testing.T) {
 		decided := cluster.Decide(&scene.Gang, options)
 		verdicts[decided.Verdict]++
 		// Not all placements are proved to be the best within the budget.
-		if fault, err := oracle.Check(scene, &decided); fault != "" && fault != oracle.NotImproved {
-			t.Errorf("seed %d: %s: %v", seed, fault, err)
-		}
-		if fault, err := oracle.Verify(scene, &decided); fault != "" {
-			t.Errorf("seed %d: %s: %v", seed, fault, err)
-		}
+		fault, err := oracle.Check(scene, &decided)
+		assert.False(t, fault != "" && fault != oracle.NotImproved, "seed %d: %s: %v", seed, fault, err)
+		fault, err = oracle.Verify(scene, &decided)
+		assert.Empty(t, fault, "seed %d: %v", seed, err)
 	}
 	if t.Log(verdicts); verdicts[packing.Unknown] > *instances/200 {
 		t.Errorf("%d of %d are unknown", verdicts[packing.Unknown], *instances)

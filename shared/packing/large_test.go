@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -94,10 +97,8 @@ var (
 func TestNestedGangsAreDecidedInClustersOfAnySize(t *testing.T) {
 	for _, n := range benchSizes {
 		for _, g := range nestedGangs {
-			if d := newYard(t, n, g.fill).Decide(nested(g.pods), packing.Options{}); d.Verdict != g.want {
-				t.Errorf("%d pods on %d nodes, filled to %d %%: %s, want %s: %s", g.pods, n, g.fill, d.Verdict,
-					g.want, d.Message())
-			}
+			d := newYard(t, n, g.fill).Decide(nested(g.pods), packing.Options{})
+			assert.Equal(t, g.want, d.Verdict, "%d pods on %d nodes, filled to %d %%: %s", g.pods, n, g.fill, d.Message())
 		}
 	}
 }
@@ -108,13 +109,10 @@ func TestALargeClusterIsSearchedForTheFewestRacks(t *testing.T) {
 	gang.Root.Constraint.Preferred = "rack"
 	d := c.Decide(gang, packing.Options{})
 	tightest := c.Decide(flat(500, "block"), packing.Options{})
-	if d.Verdict != packing.Placed {
-		t.Fatalf("%s: %s", d.Verdict, d.Message())
-	}
-	if with, without := len(paths(d.Groups[0], "rack")), len(paths(tightest.Groups[0], "rack")); with > 6 ||
-		with > without {
-		t.Errorf("%d racks with a preference, %d without", with, without)
-	}
+	require.Equal(t, packing.Placed, d.Verdict, d.Message())
+	with, without := len(paths(d.Groups[0], "rack")), len(paths(tightest.Groups[0], "rack"))
+	assert.LessOrEqual(t, with, 6, "%d racks with a preference, %d without", with, without)
+	assert.LessOrEqual(t, with, without, "%d racks with a preference, %d without", with, without)
 }
 
 // The budget that solves nearly all is the default one.
@@ -129,9 +127,7 @@ func TestHardGangsAreSolved(t *testing.T) {
 			t.Errorf("seed %d: %s, although a placement exists", seed, d.Verdict)
 		}
 	}
-	if solved < tries*99/100 {
-		t.Errorf("solved %d of %d", solved, tries)
-	}
+	assert.GreaterOrEqual(t, solved, tries*99/100, "solved of %d", tries)
 }
 
 // fewestUnits is how many units of a level the pods of a gang need in the best domain that it may require, by the room

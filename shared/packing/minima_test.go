@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -23,9 +25,7 @@ func TestTooManyChoicesAreNoExcuse(t *testing.T) {
 		verdict packing.Verdict
 	}{{94, packing.Infeasible}, {95, packing.Placed}} {
 		d := site{"z/a": {tc.devices}}.cluster(t).Decide(rising(10, at("zone")), packing.Options{})
-		if d.Verdict != tc.verdict {
-			t.Errorf("%d devices: got %s: %s", tc.devices, d.Verdict, d.Message())
-		}
+		assert.Equal(t, tc.verdict, d.Verdict, "%d devices: got %s: %s", tc.devices, d.Verdict, d.Message())
 	}
 }
 
@@ -56,9 +56,7 @@ func TestGangsOfManyShapesAreDecided(t *testing.T) {
 		root.Children = append(root.Children, leaf(one.Key, 1, one, at("rack")))
 	}
 	d := site{"z/a": {300}, "z/b": {300}}.cluster(t).Decide(&packing.Gang{Root: root}, packing.Options{})
-	if d.Verdict != packing.Placed {
-		t.Errorf("got %s after %d steps: %s", d.Verdict, d.Steps, d.Message())
-	}
+	assert.Equal(t, packing.Placed, d.Verdict, "got after %d steps: %s", d.Steps, d.Message())
 }
 
 // TestPodsThatFitNowhereAreNotSearchedFor has 4,096 optional pods in 64 groups, too large for any node. A naive search

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing"
 )
 
@@ -51,12 +54,10 @@ func TestTheTightestDomainThatTakesAllKindsIsUsed(t *testing.T) {
 						s[fmt.Sprintf("z/tight-%02d", i)] = tc.tight
 					}
 					d := s.cluster(t).Decide(&packing.Gang{Root: tc.group}, packing.Options{Placement: placement})
-					if d.Verdict != packing.Placed || !d.Optimal {
-						t.Fatalf("%s, optimal %v: %s", d.Verdict, d.Optimal, d.Message())
-					}
-					if got := racksUsed(&d); !slices.Equal(got, []string{want}) {
-						t.Errorf("in %v, want %s", got, want)
-					}
+					require.Equal(t, packing.Placed, d.Verdict, "optimal %v: %s", d.Optimal, d.Message())
+					require.True(t, d.Optimal, "optimal %v: %s", d.Optimal, d.Message())
+					got := racksUsed(&d)
+					assert.Equal(t, []string{want}, got, "in %v, want %s", got, want)
 				})
 			}
 		}
@@ -71,9 +72,8 @@ func TestKindsThatNoDomainTakesTogetherAreRefused(t *testing.T) {
 			s[fmt.Sprintf("z/r%03d", i)] = []int64{4, 1}
 		}
 		d := s.cluster(t).Decide(&packing.Gang{Root: sized(at("rack"), 3, 2)}, packing.Options{})
-		if d.Verdict != packing.Infeasible || d.Certificate == nil {
-			t.Errorf("%d racks: %s: %s", racks, d.Verdict, d.Message())
-		}
+		assert.Equal(t, packing.Infeasible, d.Verdict, "%d racks: %s", racks, d.Message())
+		assert.NotNil(t, d.Certificate, "%d racks: %s", racks, d.Message())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
@@ -167,9 +168,7 @@ func TestPlantedGangsAreFound(t *testing.T) {
 			t.Errorf("%s: %s: %s", p, d.Verdict, d.Message())
 		}
 	}
-	if unknown > tried/100 {
-		t.Errorf("%d of %d not found", unknown, tried)
-	}
+	assert.LessOrEqual(t, unknown, tried/100, "of %d not found", tried)
 }
 
 // Pods that no minimum needs are placed, each group in its rack, although a pod of one more group fits

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
 )
@@ -104,12 +105,9 @@ func TestAGangGoesToPreferredDomainsThatItsMembersUse(t *testing.T) {
 		for _, more := range []int{0, 150} {
 			t.Run(fmt.Sprint(name, " with more racks: ", more), func(t *testing.T) {
 				d := answered(t, manyMore(tc.site, more).cluster(t), &packing.Gang{Root: tc.root})
-				if d.Verdict != packing.Placed || d.Groups[0].Waiting > 0 {
-					t.Fatalf("%s: %s", d.Verdict, d.Message())
-				}
-				if d.Groups[0].Used != tc.used {
-					t.Errorf("%d preferred domains are used, want %d", d.Groups[0].Used, tc.used)
-				}
+				require.Equal(t, packing.Placed, d.Verdict, d.Message())
+				require.Zero(t, d.Groups[0].Waiting, d.Message())
+				assert.Equal(t, tc.used, d.Groups[0].Used, "preferred domains are used")
 				for _, g := range d.Groups {
 					if want, ok := tc.where[g.Name]; ok {
 						assert.Empty(t, cmp.Diff(want, paths(g, "rack")), "racks of %q (-want +got)", g.Name)
@@ -153,9 +151,8 @@ func TestAGangIsPlacedWherePreferredDomainsLeaveNoRoom(t *testing.T) {
 			if d.Verdict != packing.Placed || d.Groups[0].Placed != 3*tc.copies {
 				t.Fatalf("%s with %d pods, want %d: %s", d.Verdict, d.Groups[0].Placed, 3*tc.copies, d.Message())
 			}
-			if budget := stdcmp.Or(tc.budget, packing.DefaultBudget); d.Steps > budget {
-				t.Errorf("%d steps of a budget of %d", d.Steps, budget)
-			}
+			budget := stdcmp.Or(tc.budget, packing.DefaultBudget)
+			assert.LessOrEqual(t, d.Steps, budget, "%d steps of a budget of %d", d.Steps, budget)
 		})
 	}
 }

@@ -92,9 +92,7 @@ func TestCertificatesArePutIntoWords(t *testing.T) {
 			c := tc.site.cluster(t)
 			gang := &packing.Gang{Root: tc.root}
 			d := c.Decide(gang, packing.Options{})
-			if d.Certificate == nil {
-				t.Fatalf("%s without a certificate", d.Verdict)
-			}
+			require.NotNil(t, d.Certificate, "%s without a certificate", d.Verdict)
 			require.NoError(t, certificate.Verify(c.Input(gang), d.Certificate))
 			assert.Empty(t, cmp.Diff(tc.message, d.Message()), "of %+v (-want +got)", d.Certificate.Rules)
 		})

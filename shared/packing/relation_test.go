@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
@@ -49,9 +50,8 @@ func TestEachRackGetsOneWorkerOfEachRole(t *testing.T) {
 	gang := &packing.Gang{Root: root, Relations: []packing.Relation{apart("prefill", "rack"), apart("decode", "rack")}}
 	for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
 		d := s.cluster(t).Decide(gang, packing.Options{Placement: placement})
-		if d.Verdict != packing.Placed || !d.Optimal {
-			t.Fatalf("%s: %s, optimal %v: %s", placement, d.Verdict, d.Optimal, d.Message())
-		}
+		require.Equal(t, packing.Placed, d.Verdict, "%s, optimal %v: %s", placement, d.Optimal, d.Message())
+		require.True(t, d.Optimal, "%s, optimal %v: %s", placement, d.Optimal, d.Message())
 		roles := map[string][]string{}
 		for group := range standing(&d) {
 			role, rack, _ := strings.Cut(group, "@")
@@ -63,9 +63,7 @@ func TestEachRackGetsOneWorkerOfEachRole(t *testing.T) {
 				t.Errorf("%s: rack %s has %v", placement, rack, has)
 			}
 		}
-		if len(roles) != 10 {
-			t.Errorf("%s: %d racks of 10 are used", placement, len(roles))
-		}
+		assert.Len(t, roles, 10, "%s racks of 10 are used", placement)
 	}
 }
 
@@ -163,13 +161,9 @@ func TestRelationsBoundWhatStandsInADomain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root, Relations: tc.relations}, packing.Options{})
-			if d.Verdict != tc.want {
-				t.Fatalf("%s, want %s: %s", d.Verdict, tc.want, d.Message())
-			}
+			require.Equal(t, tc.want, d.Verdict, d.Message())
 			for where, pods := range tc.in {
-				if got := standing(&d)[where]; got != pods {
-					t.Errorf("%d pods of %s, want %d: %v", got, where, pods, d.Assignments)
-				}
+				assert.Equal(t, pods, standing(&d)[where], "pods of %s: %v", where, d.Assignments)
 			}
 		})
 	}
@@ -203,9 +197,8 @@ func TestWhatARelationLeavesNoRoomForIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root, Relations: []packing.Relation{tc.relation}}, packing.Options{})
-			if d.Verdict != packing.Infeasible || d.Message() != tc.want {
-				t.Errorf("%s: %s\nwant %s", d.Verdict, d.Message(), tc.want)
-			}
+			assert.Equal(t, packing.Infeasible, d.Verdict)
+			assert.Equal(t, tc.want, d.Message())
 		})
 	}
 }
@@ -232,9 +225,8 @@ func TestRelationsThatContradictThemselvesAreInvalid(t *testing.T) {
 				related(leaf("inner", 1, shape(1), packing.Constraint{}), tc.names...)}}, "r")
 			d := site{"z/r": {1}}.cluster(t).Decide(&packing.Gang{Root: root, Relations: []packing.Relation{tc.relation}},
 				packing.Options{})
-			if d.Verdict != packing.Invalid || d.Message() != tc.want {
-				t.Fatalf("%s: %s\nwant %s", d.Verdict, d.Message(), tc.want)
-			}
+			require.Equal(t, packing.Invalid, d.Verdict)
+			require.Equal(t, tc.want, d.Message())
 		})
 	}
 }
@@ -265,7 +257,6 @@ func TestAFixedItemCountsInTheTopologyOfItsRelation(t *testing.T) {
 		},
 		Relations: []packing.Relation{apart("apart", "zone")},
 	}
-	if d := cluster.Decide(gang, packing.Options{}); len(d.Assignments) > 0 {
-		t.Errorf("%s: %v stand in a zone that another item has", d.Verdict, d.Assignments)
-	}
+	d := cluster.Decide(gang, packing.Options{})
+	assert.Empty(t, d.Assignments, "%s stand in a zone that another item has", d.Verdict)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -100,8 +101,6 @@ func TestPinnedPodsThatFillTheirNodes(t *testing.T) {
 			g.Pending = append(g.Pending, pinnedTo(pod, uses[pod]))
 		}
 		d := c.Decide(&packing.Gang{Root: g}, packing.Options{})
-		if d.Verdict != packing.Placed {
-			t.Errorf("seed %d: %s: %s", seed, d.Verdict, d.Message())
-		}
+		assert.Equal(t, packing.Placed, d.Verdict, "seed %d: %s", seed, d.Message())
 	}
 }

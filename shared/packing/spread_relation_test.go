@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
@@ -56,12 +57,10 @@ func TestHalfOfTheRacksGetOneWorkerOfEachRole(t *testing.T) {
 	}
 	for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
 		d := s.cluster(t).Decide(gang, packing.Options{Placement: placement})
-		if d.Verdict != packing.Placed || !d.Optimal {
-			t.Fatalf("%s: %s, optimal %v: %s", placement, d.Verdict, d.Optimal, d.Message())
-		}
-		if got := numbersOf(perRack(&d, false)); !slices.Equal(got, slices.Repeat([]int{2}, 10)) {
-			t.Errorf("%s: workers by rack %v", placement, got)
-		}
+		require.Equal(t, packing.Placed, d.Verdict, "%s, optimal %v: %s", placement, d.Optimal, d.Message())
+		require.True(t, d.Optimal, "%s, optimal %v: %s", placement, d.Optimal, d.Message())
+		got := numbersOf(perRack(&d, false))
+		assert.True(t, slices.Equal(got, slices.Repeat([]int{2}, 10)), "%s: workers by rack %v", placement, got)
 	}
 }
 
@@ -164,17 +163,13 @@ func TestRelationsAreNearOrPreferred(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tc.site.cluster(t).Decide(&packing.Gang{Root: tc.root, Relations: []packing.Relation{tc.relation}}, packing.Options{})
-			if d.Verdict != tc.want || tc.message != "" && d.Message() != tc.message {
-				t.Fatalf("%s, want %s: %s\nwant %s", d.Verdict, tc.want, d.Message(), tc.message)
-			}
+			require.Equal(t, tc.want, d.Verdict, "%s\nwant %s", d.Message(), tc.message)
+			require.False(t, tc.message != "" && d.Message() != tc.message, "%s\nwant %s", d.Message(), tc.message)
 			got := perRack(&d, true)
-			if d.Verdict == packing.Placed && (!d.Optimal || !slices.Equal(numbersOf(got), numbersOf(tc.racks))) {
-				t.Errorf("by rack %v, want %v, optimal %v", got, tc.racks, d.Optimal)
-			}
+			assert.False(t, d.Verdict == packing.Placed && (!d.Optimal || !slices.Equal(numbersOf(got), numbersOf(tc.racks))),
+				"by rack %v, want %v, optimal %v", got, tc.racks, d.Optimal)
 			for rack, n := range tc.racks {
-				if tc.relation.Near != nil && n > 1 && got[rack] == 0 {
-					t.Errorf("by rack %v, want %v", got, tc.racks)
-				}
+				assert.False(t, tc.relation.Near != nil && n > 1 && got[rack] == 0, "by rack %v, want %v", got, tc.racks)
 			}
 		})
 	}
@@ -208,15 +203,13 @@ func TestWhatStandsUnevenlyIsFilledUpFirst(t *testing.T) {
 			d := s.cluster(t).Decide(&packing.Gang{Root: gang, Relations: []packing.Relation{
 				{Name: "together", Topology: "site", Level: "rack", Even: true, Preferred: true},
 			}}, packing.Options{})
-			if d.Verdict != packing.Placed || !d.Optimal {
-				t.Fatalf("%s, optimal %v: %s", d.Verdict, d.Optimal, d.Message())
-			}
+			require.Equal(t, packing.Placed, d.Verdict, "optimal %v: %s", d.Optimal, d.Message())
+			require.True(t, d.Optimal, "optimal %v: %s", d.Optimal, d.Message())
 			for rack, workers := range perRack(&d, false) {
 				racks[rack] += workers
 			}
-			if got := numbersOf(racks); !slices.Equal(got, tc.want) {
-				t.Errorf("workers by rack %v, want %v", got, tc.want)
-			}
+			got := numbersOf(racks)
+			assert.True(t, slices.Equal(got, tc.want), "workers by rack %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -250,9 +243,8 @@ func TestRelationsOfManyPodsAreFollowed(t *testing.T) {
 			for rack, n := range perRack(&d, true) {
 				by[tc.level(rack)] += n
 			}
-			if got := numbersOf(by); !slices.Equal(got, tc.want) {
-				t.Errorf("%v, want %v", got, tc.want)
-			}
+			got := numbersOf(by)
+			assert.True(t, slices.Equal(got, tc.want), "%v, want %v", got, tc.want)
 		})
 	}
 }
@@ -297,9 +289,8 @@ func TestPodsAreCountedInTwoTopologies(t *testing.T) {
 	}
 	for pods, want := range map[int]packing.Verdict{3: packing.Placed, 4: packing.Infeasible} {
 		root := related(leaf("x", pods, shape(1), packing.Constraint{}), "racks", "rails")
-		if d := c.Decide(&packing.Gang{Root: root, Relations: relations}, packing.Options{}); d.Verdict != want {
-			t.Errorf("%d pods: %s, want %s: %s", pods, d.Verdict, want, d.Message())
-		}
+		d := c.Decide(&packing.Gang{Root: root, Relations: relations}, packing.Options{})
+		assert.Equal(t, want, d.Verdict, "%d pods: %s", pods, d.Message())
 	}
 }
 
@@ -330,7 +321,6 @@ func TestWhatStandsIsToldToObeyOrNot(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.cluster(t).Deficits(&packing.Gang{Relations: []packing.Relation{apart("r", "row")}}); err == nil {
-		t.Error("a relation at no level is taken")
-	}
+	_, err := s.cluster(t).Deficits(&packing.Gang{Relations: []packing.Relation{apart("r", "row")}})
+	assert.Error(t, err, "a relation at no level is taken")
 }

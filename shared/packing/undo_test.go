@@ -3,6 +3,7 @@ package packing_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing"
@@ -31,13 +32,9 @@ func TestEndedCheckpointIsIgnored(t *testing.T) {
 	open := c.Checkpoint()
 	assignAll(c, "pod")
 	c.Rollback(ended)
-	if !full(c) {
-		t.Error("a checkpoint that had ended took back a later what-if")
-	}
+	assert.True(t, full(c), "a checkpoint that had ended took back a later what-if")
 	c.Rollback(open)
-	if full(c) {
-		t.Error("the open checkpoint was ended by another one")
-	}
+	assert.False(t, full(c), "the open checkpoint was ended by another one")
 }
 
 // An ended checkpoint may even lie beyond the end of the present log.
@@ -53,9 +50,7 @@ func TestEndedCheckpointBeyondTheLog(t *testing.T) {
 	assignAll(c, "second")
 	c.Rollback(ended)
 	c.Rollback(outer)
-	if full(c) {
-		t.Error("the rollback left a pod behind")
-	}
+	assert.False(t, full(c), "the rollback left a pod behind")
 }
 
 func TestARemovedTopologyIsGone(t *testing.T) {
@@ -70,18 +65,15 @@ func TestARemovedTopologyIsGone(t *testing.T) {
 	gang := &packing.Gang{Root: g}
 	checkpoint := c.Checkpoint()
 	c.RemoveTopology("site")
-	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Invalid || c.PathOf("site", "r0") != nil {
-		t.Errorf("%s, path %v", d.Verdict, c.PathOf("site", "r0"))
-	}
+	assert.Equal(t, packing.Invalid, c.Decide(gang, packing.Options{}).Verdict)
+	assert.Nil(t, c.PathOf("site", "r0"))
 	// The next topology takes the freed slot, and counts know it.
 	require.NoError(t, c.SetTopology("power", []string{"rack"}))
 	gang.Root.Constraint.Topology = "power"
-	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
-		t.Errorf("%s: %s", d.Verdict, d.Message())
-	}
+	d := c.Decide(gang, packing.Options{})
+	assert.Equal(t, packing.Placed, d.Verdict, d.Message())
 	c.Rollback(checkpoint)
 	gang.Root.Constraint.Topology = "site"
-	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
-		t.Errorf("after a rollback %s: %s", d.Verdict, d.Message())
-	}
+	d = c.Decide(gang, packing.Options{})
+	assert.Equal(t, packing.Placed, d.Verdict, "after a rollback %s: %s", d.Verdict, d.Message())
 }

@@ -138,25 +138,21 @@ func TestAnswersVaryAsTheirQuestionsDo(t *testing.T) {
 		}
 		if first.Optimal && again.Optimal && first.Verdict == packing.Placed {
 			best++
-			if len(first.Assignments) != len(again.Assignments) {
-				t.Errorf("seed %d: %d and %d pods are placed, both at most", seed, len(first.Assignments), len(again.Assignments))
-			}
+			assert.Len(t, first.Assignments, len(again.Assignments),
+				"seed %d: %d and %d pods are placed, both at most", seed, len(first.Assignments), len(again.Assignments))
 			if rootAlone := v.Root > 4 && v.Middle <= 4 && v.Leaf <= 4; rootAlone {
 				level := hostileLevels[v.Root-5]
-				if a, b := v.used(&first, level), v.used(&again, level); a != b {
-					t.Errorf("seed %d: %d and %d %ss are used, both the fewest", seed, a, b, level)
-				}
+				a, b := v.used(&first, level), v.used(&again, level)
+				assert.Equal(t, b, a, "seed %d: %d and %d %ss are used, both the fewest", seed, a, b, level)
 			}
 		}
 
 		// More nodes never keep a gang out, and all pods that had room have it still.
 		richer := answered(t, v.cluster(nodes, 1+v.random.IntN(20)), gang)
-		if first.Verdict == packing.Placed && richer.Verdict == packing.Infeasible {
-			t.Errorf("seed %d: it fits, but not with more nodes: %s", seed, richer.Message())
-		}
-		if first.Verdict == packing.Placed && richer.Optimal && len(richer.Assignments) < len(first.Assignments) {
-			t.Errorf("seed %d: %d pods are placed, and at most %d with more nodes", seed, len(first.Assignments), len(richer.Assignments))
-		}
+		assert.False(t, first.Verdict == packing.Placed && richer.Verdict == packing.Infeasible,
+			"seed %d: it fits, but not with more nodes: %s", seed, richer.Message())
+		assert.False(t, first.Verdict == packing.Placed && richer.Optimal && len(richer.Assignments) < len(first.Assignments),
+			"seed %d: %d pods are placed, and at most %d with more nodes", seed, len(first.Assignments), len(richer.Assignments))
 
 		// What was placed runs, and the rest asks once more: nothing is wrong with it now, and where no more had room no more has.
 		if first.Verdict != packing.Placed {
@@ -170,9 +166,8 @@ func TestAnswersVaryAsTheirQuestionsDo(t *testing.T) {
 			c.Assign(packing.Pod{ID: pod, Node: node, Requests: requestsOf(gang.Root, pod)})
 		}
 		after := answered(t, c, &packing.Gang{Root: settled(gang.Root, at)})
-		if after.Verdict != packing.Placed && after.Verdict != packing.Unknown {
-			t.Errorf("seed %d: what was placed is %s when it runs: %s", seed, after.Verdict, after.Message())
-		}
+		assert.False(t, after.Verdict != packing.Placed && after.Verdict != packing.Unknown,
+			"seed %d: what was placed is %s when it runs: %s", seed, after.Verdict, after.Message())
 		if more := len(after.Assignments); first.Optimal && more > 0 {
 			t.Errorf("seed %d: %d pods at most were placed, and then %d more", seed, len(at), more)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -62,9 +63,7 @@ func TestARelationIsRefusedIfAndOnlyIfAConstraintContradictsIt(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 {
-		t.Error("nothing is refused")
-	}
+	assert.NotZero(t, refused, "nothing is refused")
 }
 
 // between makes a PodGroup of three groups of two pods each inside another group, and the gang of it.
@@ -97,9 +96,7 @@ func between(
 		})
 	}
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	require.Empty(t, errs)
 	relation := packing.Relation{Name: "r", Topology: "gpu", Level: r.Level, Even: r.Even, Preferred: r.Preferred()}
 	switch {
 	case r.Near != "":

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -17,20 +18,15 @@ func TestExpectedPodsAreReadAsTheyAreWritten(t *testing.T) {
 		`{"leader":1,"worker":12}`: {"worker": 12, "leader": 1},
 		`{"surge":0}`:              {"surge": 0},
 	} {
-		if got := expected.String(); got != written {
-			t.Errorf("%v is written %s, want %s", map[string]int32(expected), got, written)
-		}
+		assert.Equal(t, written, expected.String(), "%v is written", map[string]int32(expected))
 		got, wrong := podgrouptree.ParseExpected(map[string]string{scheduling.AnnotationExpectedPods: written})
-		if diff := cmp.Diff(expected, got); diff != "" || wrong != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", written, wrong, diff)
-		}
+		assert.Empty(t, cmp.Diff(expected, got), written)
+		assert.Nil(t, wrong, written)
 	}
 }
 
 func TestNothingExpectedIsNotWritten(t *testing.T) {
-	if got := (podgrouptree.Expected{}).String(); got != "" {
-		t.Errorf("written as %q", got)
-	}
+	assert.Empty(t, (podgrouptree.Expected{}).String())
 	if got, wrong := podgrouptree.ParseExpected(nil); got != nil || wrong != nil {
 		t.Errorf("read as %v, %v", got, wrong)
 	}
@@ -41,9 +37,8 @@ func TestMoreThanAnAnnotationHoldsIsNotWritten(t *testing.T) {
 	for i := range 8192 {
 		expected[fmt.Sprintf("%s-%d", strings.Repeat("x", 50), i)] = 2
 	}
-	if got := expected.String(); got != "" {
-		t.Errorf("%d bytes are written", len(got))
-	}
+	got := expected.String()
+	assert.Empty(t, got, "%d bytes are written", len(got))
 }
 
 func TestExpectedPodsThatCannotBeUnderstood(t *testing.T) {

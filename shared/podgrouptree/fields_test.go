@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -44,12 +45,9 @@ func TestFields(t *testing.T) {
 			if errs := c.fields.Validate(spec.Child("repair"), c.beside, spec.Child("annotations")); len(errs) > 0 {
 				wrong = errs.ToAggregate().Error()
 			}
-			if wrong != c.wrong {
-				t.Errorf("got %s\nwant %s", wrong, c.wrong)
-			}
-			if got := c.fields.Annotations(); wrong == "" && !maps.Equal(got, c.want) {
-				t.Errorf("annotations %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.wrong, wrong, "got %s\nwant %s", wrong, c.wrong)
+			got := c.fields.Annotations()
+			assert.False(t, wrong == "" && !maps.Equal(got, c.want), "annotations %v, want %v", got, c.want)
 		})
 	}
 }

@@ -27,9 +27,7 @@ const fuzzed = `{"metadata": {"name": "g", "annotations": {"packtree.dev/min-run
 // FuzzPodGroup: the spec and the annotations of any PodGroup are read, or it is said what is wrong with them.
 func FuzzPodGroup(f *testing.F) {
 	var seed any
-	if err := json.Unmarshal([]byte(fuzzed), &seed); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, json.Unmarshal([]byte(fuzzed), &seed))
 	hierarchy := podgrouptree.Hierarchy{{Key: "zone"}, {Key: "rack"}, {Key: "kubernetes.io/hostname"}, {Key: "numa"}}
 	levels := func(name string) (podgrouptree.Hierarchy, bool) { return hierarchy, name == "net" }
 	f.Add([]byte(nil))

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -47,14 +49,10 @@ func TestCheckMinRunning(t *testing.T) {
 				c.spec); len(errs) > 0 {
 				wrong = errs.ToAggregate().Error()
 			}
-			if wrong != c.wrong {
-				t.Errorf("got %s\nwant %s", wrong, c.wrong)
-			}
+			assert.Equal(t, c.wrong, wrong, "got %s\nwant %s", wrong, c.wrong)
 		})
 	}
-	if errs := podgrouptree.CheckMinRunning(nil, alone); len(errs) > 0 {
-		t.Errorf("nothing is said, and %v", errs)
-	}
+	assert.Empty(t, podgrouptree.CheckMinRunning(nil, alone), "nothing is said")
 }
 
 func TestMinRunningIsReadAsItIsWritten(t *testing.T) {
@@ -68,9 +66,7 @@ func TestMinRunningIsReadAsItIsWritten(t *testing.T) {
 
 func TestAStartedTreeNeedsLess(t *testing.T) {
 	tree, errs := podgrouptree.New(minima(2, 4))
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	require.Empty(t, errs)
 	started := tree.Started(podgrouptree.MinRunning{"worker": 3, "leader": 5, "pair": 1, "nobody": 1})
 	for name, want := range map[string]int32{"worker": 3, "leader": 2, "pair": 0} {
 		group := started.Group(name)
@@ -90,23 +86,18 @@ func TestAGangThatIsMendedNeedsWhatItHas(t *testing.T) {
 		parent("absent", "replicas"), leaf("c", 2, "absent"), leaf("d", 2, "absent"),
 	)
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	require.Empty(t, errs)
 	have := map[string]int{"worker": 3, "a": 1, "d": 0}
 	pods := func(leaf *podgrouptree.Group) int { return have[leaf.Name] }
 	mending := tree.Mending(pods)
-	if !mending.Root.Satisfied(pods) || tree.Root.Satisfied(pods) {
-		t.Error("it needs more than it has, or needed no more than that before")
-	}
+	assert.True(t, mending.Root.Satisfied(pods), "it needs more than it has, or needed no more than that before")
+	assert.False(t, tree.Root.Satisfied(pods), "it needs more than it has, or needed no more than that before")
 	for name, want := range map[string]int32{"leader": 1, "worker": 3, "a": 1, "b": 2, "c": 2, "d": 2} {
-		if got := mending.Leaf(name).MinMember; got != want {
-			t.Errorf("%s needs %d pods, want %d", name, got, want)
-		}
+		got := mending.Leaf(name).MinMember
+		assert.Equal(t, want, got, "%s needs %d pods, want %d", name, got, want)
 	}
 	for name, want := range map[string]int32{"": 2, "replicas": 1, "standing": 1, "absent": 2} {
-		if got := mending.Group(name).MinSubGroup; got != want {
-			t.Errorf("%q needs %d groups, want %d", name, got, want)
-		}
+		got := mending.Group(name).MinSubGroup
+		assert.Equal(t, want, got, "%q needs %d groups, want %d", name, got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -150,16 +151,13 @@ func TestValidateCreate(t *testing.T) {
 
 func TestValidateToleratesMinMemberOnAnOldParent(t *testing.T) {
 	spec := groups(leaf("p", 2, ""), leaf("a", 1, "p"))
-	if errs := podgrouptree.Validate(&spec); len(errs) > 0 {
-		t.Errorf("got %v, want none", errs)
-	}
+	assert.Empty(t, podgrouptree.Validate(&spec))
 }
 
 func TestNewReportsWhatValidateFinds(t *testing.T) {
 	tree, errs := podgrouptree.New(&scheduling.PodGroupSpec{})
-	if tree != nil || len(errs) != 1 {
-		t.Errorf("got tree %v and findings %v, want none and one", tree, errs)
-	}
+	assert.Nil(t, tree)
+	assert.Len(t, errs, 1)
 }
 
 var network = func(topology string) (podgrouptree.Hierarchy, bool) {
@@ -255,9 +253,7 @@ func TestAdvice(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			tree, errs := podgrouptree.New(&c.spec)
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
+			require.Empty(t, errs)
 			assert.Empty(t, cmp.Diff(c.blockers, lines(tree.Blockers(network))), "blockers (-want +got)")
 			assert.Empty(t, cmp.Diff(c.remarks, lines(tree.Remarks(&c.spec, network))), "remarks (-want +got)")
 		})
@@ -269,25 +265,20 @@ func TestAdviceWithoutTopologiesJudgesOnlyTheTree(t *testing.T) {
 		parentNeeding(3, "p", ""), constrained(leaf("a", 1, "p"), "nowhere", "rack", "zone"),
 		constrained(leaf("b", 1, "p"), "", "rack", ""))
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	require.Empty(t, errs)
 	want := []string{
 		`spec.subGroups[0].minSubGroup: Invalid value: 3: must not be above the number of groups that have this one as their parent, which is 2`,
 		`spec.subGroups[2].topologyConstraint.topology: Required value: a level needs the name of the Topology that it belongs to`,
 	}
 	assert.Empty(t, cmp.Diff(want, lines(tree.Blockers(nil))), "blockers (-want +got)")
-	if remarks := tree.Remarks(&spec, nil); len(remarks) > 0 {
-		t.Errorf("remarks: got %v, want none", remarks)
-	}
+	remarks := tree.Remarks(&spec, nil)
+	assert.Empty(t, remarks, "remarks: got %v, want none", remarks)
 }
 
 func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
 	spec := groups(constrained(leaf("a", 1, ""), "network", "zone", ""))
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	require.Empty(t, errs)
 	for name, c := range map[string]struct {
 		levels []string
 		want   string
@@ -324,12 +315,8 @@ func TestAdviceIsSilentOnLevelsOfDifferentTopologies(t *testing.T) {
 		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "block"}, {Key: "rack"}}, true
 	}
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if remarks := tree.Remarks(&spec, everywhere); len(remarks) > 0 {
-		t.Errorf("got %v, want none", remarks)
-	}
+	require.Empty(t, errs)
+	assert.Empty(t, tree.Remarks(&spec, everywhere))
 }
 
 func TestTree(t *testing.T) {
@@ -337,19 +324,14 @@ func TestTree(t *testing.T) {
 		leaf("prefill", 3, "workers"), parentNeeding(1, "workers", ""), leaf("decode", 5, "workers"),
 		leaf("frontend", 1, ""))
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
-	if got, want := names(tree.Groups()), []string{"", "prefill", "workers", "decode",
-		"frontend"}; !cmp.Equal(got, want) {
-		t.Errorf("groups: got %q, want %q", got, want)
-	}
-	if got, want := names(tree.Leaves()), []string{"prefill", "decode", "frontend"}; !cmp.Equal(got, want) {
-		t.Errorf("leaves: got %q, want %q", got, want)
-	}
-	if got, want := names(tree.Group("workers").Children), []string{"prefill", "decode"}; !cmp.Equal(got, want) {
-		t.Errorf("children of workers: got %q, want %q", got, want)
-	}
+	require.Empty(t, errs)
+	got, want := names(tree.Groups()), []string{"", "prefill", "workers", "decode",
+		"frontend"}
+	assert.True(t, cmp.Equal(got, want), "groups: got %q, want %q", got, want)
+	got, want = names(tree.Leaves()), []string{"prefill", "decode", "frontend"}
+	assert.True(t, cmp.Equal(got, want), "leaves: got %q, want %q", got, want)
+	got, want = names(tree.Group("workers").Children), []string{"prefill", "decode"}
+	assert.True(t, cmp.Equal(got, want), "children of workers: got %q, want %q", got, want)
 	if tree.Leaf("workers") != nil || tree.Leaf("nobody") != nil || tree.Leaf("decode") != tree.Group("decode") {
 		t.Error("Leaf must return leaves, and only those")
 	}
@@ -357,18 +339,14 @@ func TestTree(t *testing.T) {
 		t.Errorf("the root needs %d pods, want 4: the frontend's one and prefill's three, the cheaper of the workers",
 			got)
 	}
-	if tree.Root.MinSubGroup != 2 {
-		t.Errorf("the root needs %d children, want both", tree.Root.MinSubGroup)
-	}
+	assert.EqualValues(t, 2, tree.Root.MinSubGroup, "the root needs %d children, want both", tree.Root.MinSubGroup)
 }
 
 func TestSatisfied(t *testing.T) {
 	spec := groups(parentNeeding(1, "workers", ""), leaf("prefill", 3, "workers"), leaf("decode", 5, "workers"),
 		leaf("frontend", 1, ""))
 	tree, errs := podgrouptree.New(&spec)
-	if len(errs) > 0 {
-		t.Fatal(errs)
-	}
+	require.Empty(t, errs)
 	cases := map[string]struct {
 		pods map[string]int
 		want bool
@@ -380,9 +358,7 @@ func TestSatisfied(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return c.pods[leaf.Name] })
-			if got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, got)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -38,12 +40,10 @@ func TestRelationsAreReadAsTheyAreWritten(t *testing.T) {
 		},
 	} {
 		got, wrong := relations.Parse(written(annotation))
-		if diff := cmp.Diff(want, got); diff != "" || len(wrong) > 0 {
-			t.Errorf("%s: %v (-want +got):\n%s", annotation, wrong, diff)
-		}
-		if formatted := relations.Format(want); formatted != annotation && annotation != "[]" {
-			t.Errorf("written %s, want %s", formatted, annotation)
-		}
+		assert.Empty(t, cmp.Diff(want, got), annotation)
+		assert.Empty(t, wrong, annotation)
+		formatted := relations.Format(want)
+		assert.False(t, formatted != annotation && annotation != "[]", "written %s, want %s", formatted, annotation)
 	}
 	if got, wrong := relations.Parse(nil); got != nil || wrong != nil || relations.Format(got) != "" {
 		t.Errorf("without the annotation: %v, %v", got, wrong)
@@ -150,9 +150,7 @@ func TestLimit(t *testing.T) {
 		"near sets no maximum":       {relations.Relation{Near: "x"}, 10, 10},
 		"no items have a limit of 1": {relations.Relation{Even: true}, 0, 1},
 	} {
-		if got := c.relation.Limit(c.items); got != c.want {
-			t.Errorf("%s: %d of %d, want %d", name, got, c.items, c.want)
-		}
+		assert.Equal(t, c.want, c.relation.Limit(c.items), "%s of %d", name, c.items)
 	}
 }
 
@@ -319,9 +317,7 @@ func TestValidate(t *testing.T) {
 				spec = serving()
 			}
 			tree, errs := podgrouptree.New(&spec)
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
+			require.Empty(t, errs)
 			c.relation.Name = "a"
 			known := podgrouptree.Levels(levels)
 			if c.levels != nil {

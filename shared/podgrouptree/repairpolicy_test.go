@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/repairpolicy"
 )
@@ -41,9 +43,8 @@ func TestParse(t *testing.T) {
 			if len(errs) > 0 {
 				wrong = errs.ToAggregate().Error()
 			}
-			if got != c.want || wrong != c.wrong {
-				t.Errorf("got %v and %q, want %v and %q", got, wrong, c.want, c.wrong)
-			}
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.wrong, wrong)
 		})
 	}
 }
@@ -57,9 +58,7 @@ func TestAllows(t *testing.T) {
 		whole:    {subGroup: true, whole: true},
 	} {
 		for move, want := range allowed {
-			if got := (repairpolicy.Policy{Move: policy}).Allows(move); got != want {
-				t.Errorf("policy %q allows %s: %v", policy, move, got)
-			}
+			assert.Equal(t, want, (repairpolicy.Policy{Move: policy}).Allows(move), "policy %q allows %s", policy, move)
 		}
 	}
 }

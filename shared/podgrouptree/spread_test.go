@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"packtree.dev/shared/relations"
@@ -33,9 +34,8 @@ func TestASpreadSaysExactlyOneThing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := test.spread.Validate(field.NewPath("s"))
-			if bound, _ := test.spread.Bound(); bound != test.bound {
-				t.Errorf("the bound is %q, want %q", bound, test.bound)
-			}
+			bound, _ := test.spread.Bound()
+			assert.Equal(t, test.bound, bound, "the bound")
 			switch {
 			case test.want == "" && len(errs) > 0:
 				t.Errorf("refused: %v", errs)
@@ -51,7 +51,5 @@ func TestASpreadContradictsOneDomainForAll(t *testing.T) {
 		Contradiction(field.NewPath("s"), 4, "copies", field.NewPath("c"), "rack")
 	const want = "s.maxPerDomain: Invalid value: 3: contradicts c, by which all 4 copies stand in one rack: " +
 		"spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway"
-	if err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
+	assert.EqualError(t, err, want)
 }

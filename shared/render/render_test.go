@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/shared/manifests"
@@ -72,12 +73,9 @@ func TestCommand(t *testing.T) {
 			root.SetOut(&stdout)
 			root.SetErr(&stderr)
 			ran, err := root.ExecuteC()
-			if code := exitCode(&stderr, ran, err); code != c.code {
-				t.Errorf("exit code %d, want %d", code, c.code)
-			}
-			if stdout.String() != c.stdout || stderr.String() != c.stderr {
-				t.Errorf("stdout %q, stderr %q; want %q, %q", stdout.String(), stderr.String(), c.stdout, c.stderr)
-			}
+			assert.Equal(t, c.code, exitCode(&stderr, ran, err), "exit code")
+			assert.Equal(t, c.stdout, stdout.String())
+			assert.Equal(t, c.stderr, stderr.String())
 		})
 	}
 }
@@ -86,20 +84,16 @@ func TestCommand(t *testing.T) {
 func TestAnUnknownSubcommandIsWrongUsage(t *testing.T) {
 	var stderr bytes.Buffer
 	code := exitCode(&stderr, &cobra.Command{Use: "program"}, errors.New(`unknown command "x" for "program"`))
-	if want := "program: unknown command \"x\" for \"program\"\nSee 'program --help'.\n"; code != 2 ||
-		stderr.String() != want {
-		t.Errorf("exit code %d, stderr %q; want 2, %q", code, stderr.String(), want)
-	}
+	want := "program: unknown command \"x\" for \"program\"\nSee 'program --help'.\n"
+	assert.Equal(t, 2, code)
+	assert.Equal(t, want, stderr.String())
 }
 
 func TestExitCodeOfOtherErrors(t *testing.T) {
 	command := &cobra.Command{Use: "program", Run: func(*cobra.Command, []string) {}}
 	var stderr bytes.Buffer
-	if code := exitCode(&stderr, command, errors.New("the disk is full")); code != 1 ||
-		stderr.String() != "program: the disk is full\n" {
-		t.Errorf("exit code %d, stderr %q", code, stderr.String())
-	}
-	if code := exitCode(&stderr, command, codedError{errors.New("not all placed")}); code != 3 {
-		t.Errorf("an error that chooses its code exits with %d, want 3", code)
-	}
+	assert.Equal(t, 1, exitCode(&stderr, command, errors.New("the disk is full")))
+	assert.Equal(t, "program: the disk is full\n", stderr.String())
+	code := exitCode(&stderr, command, codedError{errors.New("not all placed")})
+	assert.Equal(t, 3, code, "an error that chooses its code exits with %d, want 3", code)
 }

@@ -62,9 +62,7 @@ func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
 			collected, err := collect(t.Context(), clusterWithout(test.of.Resource, test.failure))
 			require.NoError(t, err)
 			assert.Empty(t, cmp.Diff(test.note, strings.Join(collected.notes, "\n")), "notes (-want +got)")
-			if len(collected.objects) != len(kinds)-1 {
-				t.Errorf("%d objects, want one of each other kind", len(collected.objects))
-			}
+			assert.Len(t, collected.objects, len(kinds)-1, "objects, want one of each other kind")
 		})
 	}
 }

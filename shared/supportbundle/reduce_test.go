@@ -61,9 +61,7 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 func reduced(t *testing.T, resource string, object any) string {
 	t.Helper()
 	at := slices.IndexFunc(kinds, func(kind kind) bool { return kind.resource.Resource == resource })
-	if at < 0 {
-		t.Fatalf("no kind of a bundle is listed as %s", resource)
-	}
+	require.GreaterOrEqual(t, at, 0, "no kind of a bundle is listed as %s", resource)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	require.NoError(t, err)
 	kept, err := kinds[at].reduce(&unstructured.Unstructured{Object: fields})
@@ -178,12 +176,8 @@ func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
 			if kept != nil {
 				note = kept.Message
 			}
-			if note != c.note {
-				t.Errorf("kept is %q, want %q", note, c.note)
-			}
-			if kept != nil && (kept.Reason != "R" || kept.InvolvedObject.Name != "one") {
-				t.Errorf("kept is %+v", kept)
-			}
+			assert.Equal(t, c.note, note)
+			assert.False(t, kept != nil && (kept.Reason != "R" || kept.InvolvedObject.Name != "one"), "kept is %+v", kept)
 		})
 	}
 }

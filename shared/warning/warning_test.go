@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -27,9 +28,7 @@ func written(t *testing.T, level zapcore.Level, logger func(logr.Logger) logr.Lo
 		return nil
 	}
 	line := map[string]any{}
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatalf("%v in %s", err, out.String())
-	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &line), "in %s", out.String())
 	delete(line, "ts")
 	return line
 }
@@ -59,9 +58,8 @@ func TestAnyLoggerIsWritten(t *testing.T) {
 	var lines []string
 	warning.Log(funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), "a level is gone",
 		"domain", "rack")
-	if len(lines) != 1 || !strings.Contains(lines[0], `"level"="warn"`) ||
-		!strings.Contains(lines[0], `"domain"="rack"`) {
-		t.Errorf("written: %v", lines)
-	}
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], `"level"="warn"`)
+	assert.Contains(t, lines[0], `"domain"="rack"`)
 	warning.Log(logr.Logger{}, "nobody hears that")
 }

@@ -154,9 +154,8 @@ func TestAProofEndsWithinItsSteps(t *testing.T) {
 		t.Fatalf("%d steps, %v", first, err)
 	}
 	_, takes, err := m.Complete(proof, certificate.MaxSteps)
-	if err != nil || takes < 1 {
-		t.Fatalf("%d steps, %v", takes, err)
-	}
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, takes, 1)
 	if _, taken, err := m.Complete(proof, takes); err != nil || taken != takes {
 		t.Errorf("%d steps of %d, %v", taken, takes, err)
 	}
@@ -181,10 +180,9 @@ func TestWhatIsNoCertificateIsNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proof, err := certificate.Decode([]byte(test.written))
-			if test.want == "" && (err != nil || !slices.Equal(proof.Start, []int{0})) || test.want != "" && (err == nil ||
-				!strings.Contains(err.Error(), test.want)) {
-				t.Errorf("%+v, %v", proof, err)
-			}
+			assert.False(t, test.want == "" && (err != nil || !slices.Equal(proof.Start, []int{0})), "%+v, %v", proof, err)
+			assert.False(t, test.want != "" && (err == nil ||
+				!strings.Contains(err.Error(), test.want)), "%+v, %v", proof, err)
 		})
 	}
 }
@@ -206,12 +204,8 @@ func TestManyNodesAreJudgedLikeFew(t *testing.T) {
 			}
 			in.Kinds = in.Kinds[:1]
 			right := map[string]string{"p-0": "n0", "p-1": fmt.Sprintf("n%d", nodes-4), "p-2": fmt.Sprintf("n%d", nodes-3)}
-			if errs := certificate.Check(in, right); len(errs) > 0 {
-				t.Error(errs)
-			}
-			if proof := prove(t, in); proof != nil {
-				t.Errorf("it fits, and is refused: %+v", proof)
-			}
+			assert.Empty(t, certificate.Check(in, right))
+			assert.Nil(t, prove(t, in), "it fits, and is refused")
 			for i := range 4 {
 				barred := nodes - 4 + i
 				in.Kinds[0].Barred[barred] = true
@@ -239,9 +233,7 @@ func TestPodsThatAreListedApartCountTogether(t *testing.T) {
 			in.Kinds, in.Groups[0].Required = kinds, ""
 			in.Groups[0].Pending = []certificate.Pods{{Kind: 0, Names: []string{"p-0"}},
 				{Kind: len(kinds) - 1, Names: []string{"p-1", "p-2"}}}
-			if proof := prove(t, in); proof != nil {
-				t.Errorf("it fits, and is refused: %+v", proof)
-			}
+			assert.Nil(t, prove(t, in), "it fits, and is refused")
 			weighed := &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{
 				cut(certificate.Measure{Pods: map[string]int64{"p-0": 1, "p-2": 1}})}}
 			if _, err := certificate.Complete(in, weighed); !errors.Is(err, certificate.ErrNotProved) {
@@ -265,9 +257,8 @@ func TestPodsThatWeighNothingProveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := certificate.Complete(threePods(), &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{cut(m)}})
-			if !errors.Is(err, certificate.ErrNotProved) || strings.Contains(err.Error(), "weighs") {
-				t.Error(err)
-			}
+			require.ErrorIs(t, err, certificate.ErrNotProved)
+			assert.NotContains(t, err.Error(), "weighs")
 		})
 	}
 }
@@ -292,15 +283,10 @@ func TestFiltersTellKindsApart(t *testing.T) {
 		in.Groups[0].Pending = []certificate.Pods{{Kind: 0, Names: []string{"p-0"}}, {Kind: 1, Names: []string{"p-1"}},
 			{Kind: 2, Names: []string{"p-2"}}}
 		last, before := fmt.Sprintf("n%d", nodes-1), fmt.Sprintf("n%d", nodes-2)
-		if errs := certificate.Check(in, map[string]string{"p-0": "n1", "p-1": before, "p-2": last}); len(errs) > 0 {
-			t.Error(errs)
-		}
-		if errs := certificate.Check(in, map[string]string{"p-0": "n1", "p-1": last, "p-2": before}); len(errs) != 2 {
-			t.Errorf("two pods stand where filters keep them off: %v", errs)
-		}
-		if proof := prove(t, in); proof != nil {
-			t.Errorf("it fits, and is refused: %+v", proof)
-		}
+		assert.Empty(t, certificate.Check(in, map[string]string{"p-0": "n1", "p-1": before, "p-2": last}))
+		assert.Len(t, certificate.Check(in, map[string]string{"p-0": "n1", "p-1": last, "p-2": before}), 2,
+			"two pods stand where filters keep them off")
+		assert.Nil(t, prove(t, in), "it fits, and is refused")
 		in.Kinds[2] = only(nodes - 2)
 		if proof := prove(t, in); proof == nil {
 			t.Error("two pods may use one node only, and are not refused")
@@ -367,9 +353,7 @@ func TestAMeasureIsOfTheLeavesNamed(t *testing.T) {
 		weighed := &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{cut(m)}}
 		completed, err := certificate.Complete(in, weighed)
 		if want[0] <= want[1] {
-			if !errors.Is(err, certificate.ErrNotProved) {
-				t.Errorf("%q has room: %v", leaf, err)
-			}
+			require.ErrorIs(t, err, certificate.ErrNotProved, "%q has room", leaf)
 			continue
 		}
 		require.NoError(t, err)
@@ -391,26 +375,22 @@ func TestGroupsThatAreSetAsideGetNoPods(t *testing.T) {
 	}}
 	completed, err := certificate.Complete(in, without)
 	require.NoError(t, err)
-	if w := completed.Rules[0].Without; !slices.Equal(w.Groups, []string{"a"}) {
-		t.Errorf("%q are set aside, and b fits", w.Groups)
-	}
+	w := completed.Rules[0].Without
+	assert.Equal(t, []string{"a"}, w.Groups, "%q are set aside, and b fits", w.Groups)
 	in.Groups[0].MinSubGroups = 1
-	if _, err := certificate.Complete(in, without); !errors.Is(err, certificate.ErrNotProved) {
-		t.Errorf("b suffices: %v", err)
-	}
+	_, err = certificate.Complete(in, without)
+	require.ErrorIs(t, err, certificate.ErrNotProved, "b suffices")
 	in.Groups[2].MinMember = 3
-	if _, err := certificate.Complete(in, without); err != nil {
-		t.Errorf("neither has pods enough: %v", err)
-	}
+	_, err = certificate.Complete(in, without)
+	assert.NoError(t, err, "neither has pods enough")
 }
 
 func TestAGangThatReachesTooLittleIsNamedOnce(t *testing.T) {
 	in := threePods()
 	in.Groups[0].Required = ""
 	errs := certificate.Check(in, map[string]string{"p-0": "n0"})
-	if len(errs) != 1 || errs[0].Error() != "the gang reaches 1 of the 3 pods that it needs" {
-		t.Error(errs)
-	}
+	require.Len(t, errs, 1)
+	assert.EqualError(t, errs[0], "the gang reaches 1 of the 3 pods that it needs")
 }
 
 // Running pods hold their group to their rack: no rule has to look into the others.
@@ -423,9 +403,8 @@ func TestRunningPodsHoldTheirGroup(t *testing.T) {
 		t.Errorf("%d are needed of %d", c.Need, c.Offer)
 	}
 	in.Groups[0].Running = []string{"n3", "n0"}
-	if _, err := certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}}); err != nil {
-		t.Errorf("it stands in two racks: %v", err)
-	}
+	_, err = certificate.Complete(in, &certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{deficit()}})
+	assert.NoError(t, err, "it stands in two racks")
 }
 
 // Domains are named whatever the order of nodes.

@@ -2,7 +2,6 @@ package certificate_test
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"testing"
 
@@ -207,9 +206,7 @@ func TestRulesReferToLaterOnesOnly(t *testing.T) {
 		"from nobody": {Start: []int{3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := certificate.Verify(racks(), proof); !errors.Is(err, certificate.ErrNotProved) {
-				t.Errorf("said %v", err)
-			}
+			assert.ErrorIs(t, certificate.Verify(racks(), proof), certificate.ErrNotProved)
 		})
 	}
 }
@@ -223,9 +220,7 @@ func FuzzVerify(f *testing.F) {
 		in := racks()
 		change(in)
 		written, err := json.Marshal(prove(f, in))
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(written)
 	}
 	f.Fuzz(func(t *testing.T, written []byte) {
@@ -233,8 +228,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := certificate.Complete(racks(), proof); err == nil {
-			t.Fatalf("%s proves that what fits does not", written)
-		}
+		_, err = certificate.Complete(racks(), proof)
+		require.Error(t, err, "%s proves that what fits does not", written)
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Pods of many kinds are listed by the nodes that they may use; the lists say what looking at each kind does.
@@ -25,15 +28,12 @@ func TestKindsThatMayUseANodeAreListed(t *testing.T) {
 	}
 	v := judging(t, in)
 	w := v.weighing(&state{}, &scale{})
-	if w.first == nil {
-		t.Fatal("nothing is listed")
-	}
+	require.NotNil(t, w.first, "nothing is listed")
 	looked := *w
 	looked.first = nil
 	for node := range in.Nodes {
-		if got, want := v.users(w, node), v.users(&looked, node); !slices.Equal(got, want) {
-			t.Errorf("node %d: %v, want %v", node, got, want)
-		}
+		got, want := v.users(w, node), v.users(&looked, node)
+		assert.True(t, slices.Equal(got, want), "node %d: %v, want %v", node, got, want)
 	}
 }
 
@@ -56,9 +56,7 @@ func TestWhatIsWeighed(t *testing.T) {
 		v := judging(t, in)
 		got := make([]int64, len(in.Nodes))
 		v.offers(&state{}, test.by, func(node int, weight int64) { got[node] += weight })
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: nodes offer %v, want %v", name, got, test.want)
-		}
+		assert.True(t, slices.Equal(got, test.want), "%s: nodes offer %v, want %v", name, got, test.want)
 	}
 }
 
@@ -74,12 +72,9 @@ func TestASumAtTheEndOfInt64BoundsNothing(t *testing.T) {
 		{[]int64{math.MaxInt64 - 1, 5}, []int64{4, 5}},
 	} {
 		before := items()
-		if got := unlimited(slices.Clone(before), test.room)[0].takes; !slices.Equal(got, test.want) {
-			t.Errorf("of %v an item takes %v, want %v", test.room, got, test.want)
-		}
-		if !slices.Equal(before[0].takes, items()[0].takes) {
-			t.Error("what items take is written over")
-		}
+		got := unlimited(slices.Clone(before), test.room)[0].takes
+		assert.True(t, slices.Equal(got, test.want), "of %v an item takes %v, want %v", test.room, got, test.want)
+		assert.True(t, slices.Equal(before[0].takes, items()[0].takes), "what items take is written over")
 	}
 }
 
@@ -90,12 +85,8 @@ func TestSumsAndProductsStop(t *testing.T) {
 		{most, 1, most, most},
 		{most, most, most, most}, {1 << 31, 1 << 32, 1<<31 + 1<<32, most}, {1 << 31, 1 << 31, 1 << 32, 1 << 62},
 	} {
-		if got := plus(test.a, test.b); got != test.sum {
-			t.Errorf("%d + %d is %d", test.a, test.b, got)
-		}
-		if got := times(test.a, test.b); got != test.product {
-			t.Errorf("%d · %d is %d", test.a, test.b, got)
-		}
+		assert.Equal(t, test.sum, plus(test.a, test.b), "%d + %d", test.a, test.b)
+		assert.Equal(t, test.product, times(test.a, test.b), "%d · %d", test.a, test.b)
 	}
 }
 
@@ -111,9 +102,7 @@ func TestARegionHasItsNodes(t *testing.T) {
 	}{{nil, 0, false}, {deficit, 1, true}, {deficit, 2, false}, {many, 0, true}, {many, 1, false}, {many, 198, true},
 		{many, 200, false},
 		{many, 1000, false}} {
-		if got := test.r.has(test.node); got != test.want {
-			t.Errorf("%v has %d: %v", test.r, test.node, got)
-		}
+		assert.Equal(t, test.want, test.r.has(test.node), "%v has %d", test.r, test.node)
 	}
 }
 
@@ -129,9 +118,7 @@ func TestSetsMeetInANode(t *testing.T) {
 		a, b set
 		want bool
 	}{{of(1, 150), of(150), true}, {of(1), of(65), false}, {of(), of(), false}, {of(150), newSet(10), false}} {
-		if got := test.a.meets(test.b); got != test.want {
-			t.Errorf("%v and %v meet: %v", test.a, test.b, got)
-		}
+		assert.Equal(t, test.want, test.a.meets(test.b), "%v and %v meet", test.a, test.b)
 	}
 	if string(of(1, 150).text()) != string(append(of(1, 150),
 		0).text()) || string(of(1).text()) == string(of(65).text()) {
@@ -146,8 +133,7 @@ func TestAnotherPanicIsNoEndOfSteps(t *testing.T) {
 			t.Errorf("recovered %v", e)
 		}
 	}()
-	if !recovered(outOfSteps{}) || recovered(nil) {
-		t.Error("the end of the steps is not told from none")
-	}
+	assert.True(t, recovered(outOfSteps{}), "the end of the steps is not told from none")
+	assert.False(t, recovered(nil), "the end of the steps is not told from none")
 	recovered("another")
 }

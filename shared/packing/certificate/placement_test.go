@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing/certificate"
@@ -206,9 +207,8 @@ func TestAnInputThatContradictsItselfIsNamed(t *testing.T) {
 			in := racks()
 			change(in)
 			errs := certificate.Check(in, nil)
-			if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
-				t.Errorf("said %v", errs)
-			}
+			require.Len(t, errs, 1)
+			require.ErrorContains(t, errs[0], want)
 			assert.ErrorContains(t, certificate.Verify(in, &certificate.Proof{}), want)
 		})
 	}
@@ -234,8 +234,7 @@ func TestAHostileInputEnds(t *testing.T) {
 	}{{deep, "the placement cannot be checked within 16777216 steps"},
 		{items, "the input is wrong: it cannot be read within 16777216 steps"}} {
 		errs := certificate.Check(test.in, nodes)
-		if len(errs) == 0 || errs[len(errs)-1].Error() != test.want {
-			t.Errorf("%v, want %s", errs, test.want)
-		}
+		require.NotEmpty(t, errs)
+		assert.EqualError(t, errs[len(errs)-1], test.want)
 	}
 }

@@ -1,11 +1,11 @@
 package certificate
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -73,9 +73,7 @@ func TestMeasuresInsideADomain(t *testing.T) {
 			v := judging(t, in)
 			s, err := v.scaleOf(test.measure)
 			if test.leaves == nil {
-				if !errors.Is(err, ErrNotProved) {
-					t.Fatalf("it is taken: %v", err)
-				}
+				require.ErrorIs(t, err, ErrNotProved, "it is taken")
 				return
 			}
 			require.NoError(t, err)
@@ -86,9 +84,7 @@ func TestMeasuresInsideADomain(t *testing.T) {
 						leaves += in.Groups[leaf].Name
 					}
 				}
-				if leaves != test.leaves[i] {
-					t.Errorf("pods of %q count by measure %d, want %q", leaves, i, test.leaves[i])
-				}
+				assert.Equal(t, test.leaves[i], leaves, "pods of %q count by measure %d, want %q", leaves, i, test.leaves[i])
 			}
 		})
 	}
@@ -112,13 +108,10 @@ func TestWhereAGroupMayJoinOthers(t *testing.T) {
 		if r := v.joining(v.everywhere, "net", "rack", test.others); r != nil {
 			got = r.nodes
 		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
+		assert.True(t, slices.Equal(got, test.want), "%s: %v, want %v", name, got, test.want)
 	}
-	if r := v.within(v.everywhere, v.divide("net", "zone"), -1); r != v.everywhere {
-		t.Error("all nodes are in a zone, and what is in any zone is another region than all of them")
-	}
+	assert.Same(t, v.everywhere, v.within(v.everywhere, v.divide("net", "zone"), -1),
+		"all nodes are in a zone, and what is in any zone is another region than all of them")
 }
 
 // Domains are in the order of their paths, whatever the order of nodes; nodes without a label are in none.
@@ -168,10 +161,7 @@ func TestNeedsAreSharedByDomainsAlike(t *testing.T) {
 	}
 	aside := v.setting(&state{})
 	v.set(aside, 2)
-	if _, possible := v.needed(aside, gpu); possible {
-		t.Error("all groups are needed, and one is set aside")
-	}
-	if len(v.needs) != 2 {
-		t.Errorf("%d needs are kept, and there are racks for all pods and for small ones", len(v.needs))
-	}
+	_, possible := v.needed(aside, gpu)
+	assert.False(t, possible, "all groups are needed, and one is set aside")
+	assert.Len(t, v.needs, 2, "needs are kept, and there are racks for all pods and for small ones")
 }

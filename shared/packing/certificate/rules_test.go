@@ -1,11 +1,8 @@
 package certificate_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -329,15 +326,10 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			completed, err := certificate.Complete(test.never, test.proof)
 			require.NoError(t, err, "it proves nothing")
 			require.NoError(t, certificate.Verify(test.never, completed))
-			if nodes := newOracle(test.never).placement(); nodes != nil {
-				t.Errorf("proved, and it fits: %v", nodes)
-			}
-			if newOracle(test.fits).placement() == nil {
-				t.Error("the other input has no placement")
-			}
-			if _, err := certificate.Complete(test.fits, test.proof); !errors.Is(err, certificate.ErrNotProved) {
-				t.Errorf("a proof that what fits does not: %v", err)
-			}
+			assert.Nil(t, newOracle(test.never).placement(), "proved, and it fits")
+			assert.NotNil(t, newOracle(test.fits).placement(), "the other input has no placement")
+			_, err = certificate.Complete(test.fits, test.proof)
+			assert.ErrorIs(t, err, certificate.ErrNotProved, "a proof that what fits does not")
 		})
 	}
 }
@@ -436,15 +428,10 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if errs := certificate.Check(test.in, test.nodes); len(errs) > 0 {
-				t.Errorf("no placement: %v", errs)
-			}
-			if completed, err := certificate.Complete(test.in, test.proof); !errors.Is(err, certificate.ErrNotProved) {
-				t.Errorf("%v, %+v", err, completed)
-			}
-			if proof := prove(t, test.in); proof != nil {
-				t.Errorf("refuted by %+v", proof)
-			}
+			assert.Empty(t, certificate.Check(test.in, test.nodes), "no placement")
+			completed, err := certificate.Complete(test.in, test.proof)
+			require.ErrorIs(t, err, certificate.ErrNotProved, "%+v", completed)
+			assert.Nil(t, prove(t, test.in))
 		})
 	}
 }
@@ -476,9 +463,8 @@ func TestAModelThatRanOutOfStepsProvesNothing(t *testing.T) {
 		m, err := certificate.Read(in)
 		require.NoError(t, err)
 		for _, steps := range []int{limit, certificate.MaxSteps} {
-			if _, _, err := m.Complete(proofOf(deficit()), steps); !errors.Is(err, certificate.ErrNotProved) {
-				t.Fatalf("after %d steps: %v", limit, err)
-			}
+			_, _, err := m.Complete(proofOf(deficit()), steps)
+			require.ErrorIs(t, err, certificate.ErrNotProved, "after %d steps", limit)
 		}
 	}
 }
@@ -490,9 +476,8 @@ func TestGroupsBoundGroupsOfBroaderDomainsOnly(t *testing.T) {
 	for level, want := range map[string]bool{"zone": true, "rack": false} {
 		m := count(level, []string{"all"}, count("rack", []string{"a", "b"}, gpu()))
 		_, err := certificate.Complete(in, proofOf(cut(m)))
-		if read := err.Error() == certificate.ErrNotProved.Error(); read != want {
-			t.Errorf("groups in one rack bound one in a %s: %v", level, err)
-		}
+		assert.Equal(t, want, err.Error() == certificate.ErrNotProved.Error(),
+			"groups in one rack bound one in a %s: %v", level, err)
 	}
 }
 
@@ -501,9 +486,8 @@ func TestNoMinimumIsBelowNothing(t *testing.T) {
 	for _, rule := range []certificate.Rule{deficit(), cut(gpu())} {
 		in := running(only(site([]int64{1}), leaf("all", "", 0, 1)), 0, "n0", "n0")
 		in.Groups[0].MinMember = math.MinInt + 1
-		if _, err := certificate.Complete(in, proofOf(rule)); err == nil || err.Error() != certificate.ErrNotProved.Error() {
-			t.Errorf("%+v: %v", rule, err)
-		}
+		_, err := certificate.Complete(in, proofOf(rule))
+		assert.EqualError(t, err, certificate.ErrNotProved.Error(), "%+v", rule)
 	}
 }
 
@@ -538,9 +522,8 @@ func TestWhatIsWrongInsideAProofIsNamed(t *testing.T) {
 			if name == "about the rest" {
 				in.Groups[2].Pending[0].Kind = 1
 			}
-			if _, err := certificate.Complete(in, proofOf(test.rules...)); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %s", err, test.want)
-			}
+			_, err := certificate.Complete(in, proofOf(test.rules...))
+			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }
@@ -579,9 +562,8 @@ func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 		proof *certificate.Proof
 		want  bool
 	}{{proofOf(without(1, 2, "a"), deficit(), cut(gpu())), false}, {proofOf(cut(gpu())), true}} {
-		if _, err := certificate.Complete(in, test.proof); (err == nil) != test.want {
-			t.Errorf("%+v: %v", test.proof.Rules, err)
-		}
+		_, err := certificate.Complete(in, test.proof)
+		assert.Equal(t, test.want, err == nil, "%+v: %v", test.proof.Rules, err)
 	}
 }
 
@@ -592,7 +574,6 @@ func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 		deficit()}}
 	completed, err := certificate.Complete(in, proof)
 	require.NoError(t, err)
-	if len(completed.Rules) != 3 || !slices.Equal(completed.Start, []int{0}) {
-		t.Errorf("%+v", completed)
-	}
+	require.Len(t, completed.Rules, 3, "%+v", completed)
+	assert.Equal(t, []int{0}, completed.Start, "%+v", completed)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -47,16 +48,13 @@ func TestGroupsThatDifferAreNotAlike(t *testing.T) {
 			in := twins()
 			test.change(&in.Groups[4], &in.Groups[6])
 			v := judging(t, in)
-			if runs := v.runsOf(0); (len(runs) == 1) != test.alike {
-				t.Errorf("runs %v", runs)
-			}
+			runs := v.runsOf(0)
+			assert.Equal(t, test.alike, len(runs) == 1, "runs %v", runs)
 		})
 	}
 	in := twins()
 	in.Groups = in.Groups[:6]
-	if runs := judging(t, in).runsOf(0); len(runs) != 2 {
-		t.Errorf("of two leaves and of one: %v", runs)
-	}
+	assert.Len(t, judging(t, in).runsOf(0), 2, "of two leaves and of one")
 }
 
 // A scale is even if groups that are alike weigh the same by it.
@@ -93,20 +91,14 @@ func TestAnEvenScale(t *testing.T) {
 			s, err := v.scaleOf(test.measure)
 			require.NoError(t, err)
 			for range 2 {
-				if got := v.even(s); got != test.even {
-					t.Errorf("even is %v", got)
-				}
+				assert.Equal(t, test.even, v.even(s))
 				for _, inner := range s.by {
-					if got := v.even(inner); got != test.inner {
-						t.Errorf("of what bounds it %v", got)
-					}
+					assert.Equal(t, test.inner, v.even(inner), "of what bounds it")
 				}
 			}
 		})
 	}
-	if !judging(t, twins()).even(nil) {
-		t.Error("nothing weighs something")
-	}
+	assert.True(t, judging(t, twins()).even(nil), "nothing weighs something")
 }
 
 // Filters that know fewer nodes than there are leave no other.
@@ -119,9 +111,7 @@ func TestFiltersOfFewerNodes(t *testing.T) {
 	v.kinds[0].allowed = set{1<<63 | 1}
 	takes := v.takes(0)
 	for node := range in.Nodes {
-		if takes.has(node) != (node == 0 || node == 63) {
-			t.Errorf("node %d takes such pods: %v", node, takes.has(node))
-		}
+		assert.Equal(t, node == 0 || node == 63, takes.has(node), "node %d takes such pods", node)
 	}
 	if v.open().has(70) != true { // for the other kind
 		t.Error("no filter leaves node 70")

@@ -37,18 +37,15 @@ func TestServicesAreReadAsListOrMap(t *testing.T) {
 
 func TestAServiceNamedTwiceIsAnError(t *testing.T) {
 	var services v1alpha1.Services
-	if err := json.Unmarshal([]byte(`{"A":{"name":"B"}}`), &services); err == nil {
-		t.Errorf("want an error, got %v", services)
-	}
+	assert.Error(t, json.Unmarshal([]byte(`{"A":{"name":"B"}}`), &services), "want an error, got %v", services)
 }
 
 func TestWhatIsNeitherListNorMapIsAnError(t *testing.T) {
 	for _, written := range []string{"3", `"A"`, "true"} {
 		var services v1alpha1.Services
 		err := json.Unmarshal([]byte(written), &services)
-		if err == nil || err.Error() != "services must be a list of services, or a map of them by name" {
-			t.Errorf("%s: got %v, error %v", written, services, err)
-		}
+		assert.EqualError(t, err, "services must be a list of services, or a map of them by name",
+			"%s: got %v", written, services)
 	}
 }
 

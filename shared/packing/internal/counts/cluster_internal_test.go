@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,17 +16,13 @@ func TestNodesAreForgottenWithTheirLastPod(t *testing.T) {
 		c.Assign(Pod{ID: "a", Node: node})
 		c.Assign(Pod{ID: "b", Node: node})
 		c.Release("a")
-		if _, known := c.nodeIndex[node]; !known {
-			t.Fatalf("%s is forgotten, and has a pod", node)
-		}
+		_, known := c.nodeIndex[node]
+		require.True(t, known, "%s is forgotten, and has a pod", node)
 		c.Release("b")
-		if _, known := c.nodeIndex[node]; known {
-			t.Fatalf("%s is known, and has no pod", node)
-		}
+		_, known = c.nodeIndex[node]
+		require.False(t, known, "%s is known, and has no pod", node)
 	}
-	if c.Rows() > 2 {
-		t.Errorf("there are rows for %d nodes", c.Rows())
-	}
+	assert.LessOrEqual(t, c.Rows(), 2, "there are rows for %d nodes", c.Rows())
 }
 
 // The slot of a topology that is gone goes to the next one.
@@ -37,7 +34,5 @@ func TestSlotsOfTopologiesAreUsedAgain(t *testing.T) {
 			c.RemoveTopology(name)
 		}
 	}
-	if len(c.Topologies) != 2 {
-		t.Errorf("%d topologies are kept, with the one that every cluster has", len(c.Topologies))
-	}
+	assert.Len(t, c.Topologies, 2, "topologies are kept, with the one that every cluster has")
 }

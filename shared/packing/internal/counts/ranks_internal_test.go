@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,9 +37,8 @@ func TestRanksInsideADomain(t *testing.T) {
 			})
 			from, to := topology.RanksIn(int32(in), level)
 			got := topology.RankedDomains(level)[from:to]
-			if !slices.Equal(got, want) {
-				t.Errorf("level %d in %v: domains %v, want %v", level, topology.Domains[in].Path, got, want)
-			}
+			assert.True(t, slices.Equal(got, want),
+				"level %d in %v: domains %v, want %v", level, topology.Domains[in].Path, got, want)
 		}
 	}
 }

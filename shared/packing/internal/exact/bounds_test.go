@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 )
 
@@ -26,9 +27,7 @@ func TestHowManyPodsFitIntoWhatIsFree(t *testing.T) {
 		"pods that ask for nothing fit as often as counts": {[]int64{0}, []int64{0}, maxFit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := fitting(test.requests, test.free); got != test.want {
-				t.Errorf("%d pods, want %d", got, test.want)
-			}
+			assert.Equal(t, test.want, fitting(test.requests, test.free))
 		})
 	}
 }
@@ -51,9 +50,7 @@ func TestLargeAmountsStayLarge(t *testing.T) {
 		"common divisor with nothing":            {gcd(0, 7), 7},
 		"common divisor of numbers that share 1": {gcd(8, 9), 1},
 	} {
-		if test.got != test.want {
-			t.Errorf("%s: %d, want %d", name, test.got, test.want)
-		}
+		assert.Equal(t, test.want, test.got, name)
 	}
 }
 
@@ -142,9 +139,8 @@ func TestKeysTellQuestionsApart(t *testing.T) {
 			for _, large := range []int{0, 127, 128, 1 << 20} {
 				question := append(slices.Clone(c), large)
 				key, text := keyOf(mark, question), fmt.Sprint(mark, question)
-				if other, ok := keys[key]; ok {
-					t.Errorf("%s and %s have one key", text, other)
-				}
+				other, ok := keys[key]
+				assert.False(t, ok, "%s and %s have one key", text, other)
 				keys[key] = text
 			}
 		})

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/shared/packing/internal/problem"
 )
 
@@ -37,21 +40,16 @@ func TestEffortGrowsUntilSomethingIsProved(t *testing.T) {
 			in := onNodes(items, test.total, free)
 			first := newSolver(in, unlimited())
 			first.effort = firstEffort
-			if first.fit(0, in.Total) != nil || !first.gaveUp {
-				t.Fatal("the first effort is enough")
-			}
+			require.Nil(t, first.fit(0, in.Total), "the first effort is enough")
+			require.True(t, first.gaveUp, "the first effort is enough")
 			budget := unlimited()
 			root := Solve(in, budget)
-			if (root != nil) != test.fits {
-				t.Fatalf("found %v after %d steps", root != nil, budget.Steps)
-			}
-			if budget.Steps <= first.budget.Steps {
-				t.Errorf("%d steps, and the first effort took %d", budget.Steps, first.budget.Steps)
-			}
+			require.Equal(t, test.fits, root != nil, "found %v after %d steps", root != nil, budget.Steps)
+			assert.Greater(t, budget.Steps, first.budget.Steps,
+				"%d steps, and the first effort took %d", budget.Steps, first.budget.Steps)
 			short := &problem.Budget{Limit: first.budget.Steps}
-			if Solve(in, short) != nil || !short.Exhausted() {
-				t.Errorf("an answer after %d steps of %d", short.Steps, short.Limit)
-			}
+			assert.Nil(t, Solve(in, short), "an answer after %d steps of %d", short.Steps, short.Limit)
+			assert.True(t, short.Exhausted(), "an answer after %d steps of %d", short.Steps, short.Limit)
 			if root != nil {
 				checkNodes(t, in, root)
 			}
@@ -65,13 +63,11 @@ func TestWhatTheLocalSearchGivesUpIsRefutedAllTheSame(t *testing.T) {
 	in := inRacks([]Item{pod(4), pod(3), group(rack, 5, 7)}, []int{0, 0, 1}, slices.Repeat(nodes{{6}}, easy))
 	s := newSolver(in, unlimited())
 	s.effort = localEffort
-	if s.fit(1, in.Total) != nil || !s.gaveUp {
-		t.Fatal("the effort of a local search is enough")
-	}
+	require.Nil(t, s.fit(1, in.Total), "the effort of a local search is enough")
+	require.True(t, s.gaveUp, "the effort of a local search is enough")
 	budget := &problem.Budget{Limit: 1 << 14}
-	if Solve(in, budget) != nil || budget.Exhausted() {
-		t.Errorf("nothing is refuted after %d steps", budget.Steps)
-	}
+	assert.Nil(t, Solve(in, budget), "nothing is refuted after %d steps", budget.Steps)
+	assert.False(t, budget.Exhausted(), "nothing is refuted after %d steps", budget.Steps)
 }
 
 // That the budget ended says nothing of what is asked next.
@@ -85,13 +81,11 @@ func TestNoFailureIsKnownOfASearchThatWasBrokenOff(t *testing.T) {
 		if d.search(0, total, nil) {
 			continue
 		}
-		if !s.budget.Exhausted() || len(d.failed) > 0 {
-			t.Fatalf("%d failures are kept after %d steps of %d", len(d.failed), s.budget.Steps, limit)
-		}
+		require.True(t, s.budget.Exhausted(), "failures are kept after %d steps of %d", s.budget.Steps, limit)
+		require.Empty(t, d.failed, "failures are kept after %d steps of %d", s.budget.Steps, limit)
 		s.budget.Limit = 1 << 20
-		if !d.search(0, total, nil) || s.fit(0, total) == nil {
-			t.Errorf("nothing is found after a search of %d steps", limit)
-		}
+		assert.True(t, d.search(0, total, nil), "nothing is found after a search of %d steps", limit)
+		assert.NotNil(t, s.fit(0, total), "nothing is found after a search of %d steps", limit)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing/internal/problem"
@@ -224,12 +225,8 @@ func TestTheNumberOfPodsExceedsNoBudget(t *testing.T) {
 			s := newSolver(in, &problem.Budget{Limit: limit})
 			s.thorough = true
 			root := s.solve()
-			if s.budget.Steps > limit+(1+chunk)*len(in.Free) {
-				t.Errorf("%d steps of %d for %d pods", s.budget.Steps, limit, 3*n)
-			}
-			if root == nil && !s.budget.Exhausted() {
-				t.Errorf("%d pods are refuted, and they fit", 3*n)
-			}
+			assert.LessOrEqual(t, s.budget.Steps, limit+(1+chunk)*len(in.Free), "steps of %d for %d pods", limit, 3*n)
+			assert.False(t, root == nil && !s.budget.Exhausted(), "%d pods are refuted, and they fit", 3*n)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing/internal/problem"
@@ -114,10 +116,7 @@ func checkInner(t *rapid.T, in *Instance, b *bin, p pattern) {
 // What is packed without search may be missed that way, and is found all the same.
 func TestWhatIsMissedWithoutSearchIsFound(t *testing.T) {
 	missed := onNodes([]Item{pod(5), pod(3), pod(2)}, []int{0, 2, 5}, nodes{{7}, {9}})
-	if _, ok := newSolver(missed, unlimited()).quick(0, missed.Total); ok {
-		t.Fatal("3 and 2 and 2, and 3, 2, 2 and 2 are found although 3 and 3 go on the first node")
-	}
-	if Solve(missed, unlimited()) == nil {
-		t.Error("3 and 2 and 2, and 3, 2, 2 and 2 are not found")
-	}
+	_, ok := newSolver(missed, unlimited()).quick(0, missed.Total)
+	require.False(t, ok, "3 and 2 and 2, and 3, 2, 2 and 2 are found although 3 and 3 go on the first node")
+	assert.NotNil(t, Solve(missed, unlimited()), "3 and 2 and 2, and 3, 2, 2 and 2 are not found")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 )
 
@@ -204,14 +205,11 @@ func checkNodes(t *testing.T, in *Instance, root *Packing) {
 	left := minus(in.Total, nil)
 	seen := map[int]bool{}
 	for _, part := range root.Parts {
-		if seen[part.Node] || !onNode(in, part.Node, part.Counts) {
-			t.Errorf("node %d has %v", part.Node, part.Counts)
-		}
+		assert.False(t, seen[part.Node], "node %d has %v", part.Node, part.Counts)
+		assert.True(t, onNode(in, part.Node, part.Counts), "node %d has %v", part.Node, part.Counts)
 		seen[part.Node], left = true, minus(left, part.Counts)
 	}
-	if !empty(left) {
-		t.Errorf("%v are left", left)
-	}
+	assert.True(t, empty(left), "%v are left", left)
 }
 
 // extends reports whether one more of what is left fits too.

@@ -40,8 +40,6 @@ func TestEachKindGetsItsOwnNodes(t *testing.T) {
 			}
 		}
 		assert.Empty(t, cmp.Diff([2][]int32{{1, 1}, {0, 1}}, got), "nodes by kind (-want +got)")
-		if !slices.Equal(before, placed) {
-			t.Errorf("placements were %v, and are %v", before, placed)
-		}
+		assert.True(t, slices.Equal(before, placed), "placements were %v, and are %v", before, placed)
 	}
 }

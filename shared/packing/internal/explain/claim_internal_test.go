@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,21 +40,15 @@ const all, groupA, groupA1, groupA2, groupB = 0, 1, 2, 3, 4
 func TestARelationIsAboutWhatIsInItsItemsAndAroundThem(t *testing.T) {
 	p := office(t)
 	for group, want := range map[int]bool{all: true, groupA: true, groupA1: true, groupA2: false, groupB: false} {
-		if got := about(p, &p.Relations[0], group); got != want {
-			t.Errorf("a relation of a1 is about group %d: %v", group, got)
-		}
+		assert.Equal(t, want, about(p, &p.Relations[0], group), "a relation of a1 is about group %d", group)
 	}
 	for group, want := range map[int]bool{all: true, groupA: false, groupA1: false, groupA2: false, groupB: true} {
-		if got := about(p, &p.Relations[1], group); got != want {
-			t.Errorf("a relation of b is about group %d: %v", group, got)
-		}
+		assert.Equal(t, want, about(p, &p.Relations[1], group), "a relation of b is about group %d", group)
 	}
 	item := p.Relations[0]
 	item.Items = []int{groupA}
 	for group, want := range map[int]bool{all: true, groupA: true, groupA1: true, groupA2: true, groupB: false} {
-		if got := about(p, &item, group); got != want {
-			t.Errorf("a relation of a is about group %d: %v", group, got)
-		}
+		assert.Equal(t, want, about(p, &item, group), "a relation of a is about group %d", group)
 	}
 }
 
@@ -65,9 +58,7 @@ func TestRulesAreCountedWhereverTheyAreUsed(t *testing.T) {
 		{Branch: &certificate.Branch{Each: []int{2, 3}, None: []int{2}}},
 		{Deficit: &certificate.Deficit{}}, {Deficit: &certificate.Deficit{}},
 	}})
-	if want := []int{1, 2, 3, 2}; !slices.Equal(used, want) {
-		t.Errorf("%v, want %v", used, want)
-	}
+	assert.Equal(t, []int{1, 2, 3, 2}, used)
 }
 
 // A claim is what a sentence can say: one group, one domain at most, and one rule. What is

@@ -3,6 +3,8 @@ package explain
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/packing/certificate"
 	"packtree.dev/shared/packing/internal/problem"
 	"packtree.dev/shared/packing/internal/search"
@@ -19,9 +21,7 @@ func TestAmountsAreInTheUnitsOfPeople(t *testing.T) {
 		"2048Ti memory":         {Resource: "memory", Amount: 1 << 51},
 		"1 pod slot":            {Resource: "pods", Amount: 1},
 	} {
-		if got := amountText(short); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, amountText(short))
 	}
 }
 
@@ -81,8 +81,6 @@ func TestEachRuleThatDecidesHasWords(t *testing.T) {
 		},
 	} {
 		fits, lacks := c.message(&Explanation{})
-		if got := fits + lacks; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.Equal(t, want, fits+lacks)
 	}
 }

@@ -61,9 +61,7 @@ func TestUpToTwelveKindsAreMeasuredEach(t *testing.T) {
 		for range count {
 			requests = append(requests, map[string]int64{"gpu": 1})
 		}
-		if n := len(measuresOf(kinds(requests...))); n != want {
-			t.Errorf("%d measures of %d kinds, want %d", n, count, want)
-		}
+		assert.Len(t, measuresOf(kinds(requests...)), want, "measures of %d kinds", count)
 	}
 }
 
@@ -199,9 +197,7 @@ func TestTheFewestPodsByMinima(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := three()
 			test.change(in)
-			if got := fewest(in, 0); got != test.want {
-				t.Errorf("%d, want %d", got, test.want)
-			}
+			assert.Equal(t, test.want, fewest(in, 0))
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/certificate"
@@ -42,12 +43,9 @@ func TestAGangOfManyGroupsIsWeighedAsOne(t *testing.T) {
 		for i := range in.Nodes {
 			in.Nodes[i].Free = map[string]int64{"gpu": int64(pods), "cpu": int64(pods)}
 		}
-		if m, err = certificate.Read(in); err != nil {
-			t.Fatal(err)
-		}
-		if proof := Prove(m, certificate.MaxSteps, Hints{}); proof != nil {
-			t.Errorf("%d pods fit, and are refused: %+v", pods, proof.Rules)
-		}
+		m, err = certificate.Read(in)
+		require.NoError(t, err)
+		assert.Nil(t, Prove(m, certificate.MaxSteps, Hints{}), "%d pods fit, and are refused", pods)
 	}
 }
 
@@ -157,9 +155,8 @@ func TestPodsThatTakeAWholeNodeAreCounted(t *testing.T) {
 			}
 			m, err := certificate.Read(in)
 			require.NoError(t, err)
-			if proof := Prove(m, 1<<21, Hints{}); (proof != nil) != test.want {
-				t.Errorf("%+v", proof)
-			}
+			proof := Prove(m, 1<<21, Hints{})
+			assert.Equal(t, test.want, proof != nil, "%+v", proof)
 		})
 	}
 }

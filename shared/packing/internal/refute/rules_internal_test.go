@@ -68,9 +68,7 @@ func TestCutsThatAreAboutOneGroup(t *testing.T) {
 				test.change(in)
 			}
 			assert.Empty(t, cmp.Diff(test.want, texts(cutsIn(in, test.group))), "(-want +got)")
-			if n := len(in.Groups); n != 6 {
-				t.Errorf("%d groups are left of the question", n)
-			}
+			assert.Len(t, in.Groups, 6, "groups are left of the question")
 		})
 	}
 }
@@ -141,9 +139,8 @@ func TestGroupsAreCountedByLevel(t *testing.T) {
 // The gang as a whole is weighed by one measure at a time if it needs one domain.
 func TestTheWholeGangInOneDomain(t *testing.T) {
 	in := yard()
-	if cuts := wholeCuts(in); cuts != nil {
-		t.Errorf("it needs no domain, and is weighed by %v", texts(cuts))
-	}
+	cuts := wholeCuts(in)
+	assert.Nil(t, cuts, "it needs no domain, and is weighed by %v", texts(cuts))
 	in.Groups[all].Topology, in.Groups[all].Required = "net", "zone"
 	want := []string{"cut all in net/zone by (gpu)", "cut all in net/zone by (pods l-0)"}
 	assert.Empty(t, cmp.Diff(want, texts(wholeCuts(in))), "(-want +got)")
@@ -163,8 +160,7 @@ func TestRelationsCountByTheirOwnTopology(t *testing.T) {
 	in.Relations = []certificate.Relation{apart(), {Name: "feeds", Topology: "power", Level: "feed", Max: 1},
 		{Name: "near", Topology: "power", Level: "feed", Near: []string{"a"}}}
 	for topology, want := range map[int]string{0: " by (relation apart)", 1: " by (relation feeds)"} {
-		if got := byText(relationMeasures(in, in.Topologies[topology], 0)); got != want {
-			t.Errorf("topology %d is measured%s, want%s", topology, got, want)
-		}
+		got := byText(relationMeasures(in, in.Topologies[topology], 0))
+		assert.Equal(t, want, got, "topology %d is measured%s, want%s", topology, got, want)
 	}
 }

@@ -95,9 +95,7 @@ func TestTheFirstReasonIsGiven(t *testing.T) {
 			m, err := certificate.Read(test.in)
 			require.NoError(t, err)
 			proof := Prove(m, certificate.MaxSteps, test.hints)
-			if proof == nil {
-				t.Fatal("nothing is proved")
-			}
+			require.NotNil(t, proof, "nothing is proved")
 			assert.Empty(t, cmp.Diff(test.want, texts(proof.Rules)), "(-want +got)")
 			assert.NoError(t, certificate.Verify(test.in, proof))
 		})
@@ -121,17 +119,13 @@ func TestStepsAreCounted(t *testing.T) {
 	for _, proof := range []*certificate.Proof{fails, holds, holds, fails} {
 		_, taken, err := other.Complete(proof, left)
 		left -= taken
-		if got := try(proof); (got != nil) != (err == nil) {
-			t.Errorf("%v gives %+v, and the verifier says %v", texts(proof.Rules), got, err)
-		}
-		if taken < 1 || question.left != left {
-			t.Errorf("%d steps are left, want %d", question.left, left)
-		}
+		got := try(proof)
+		assert.Equal(t, err == nil, got != nil, "%v gives %+v, and the verifier says %v", texts(proof.Rules), got, err)
+		assert.GreaterOrEqual(t, taken, 1, "steps are left")
+		assert.Equal(t, left, question.left, "steps are left")
 	}
 	question.left = 0
-	if proof := try(holds); proof != nil {
-		t.Errorf("without steps: %v", texts(proof.Rules))
-	}
+	assert.Nil(t, try(holds), "without steps")
 }
 
 // With too few steps there is no proof, with enough there is, and never a wrong one.
@@ -152,13 +146,9 @@ func TestProofsWithinTheirSteps(t *testing.T) {
 				if proved++; steps < 2 {
 					t.Errorf("proved within %d steps", steps)
 				}
-				if err := certificate.Verify(in, proof); err != nil {
-					t.Errorf("within %d steps: %v", steps, err)
-				}
+				require.NoError(t, certificate.Verify(in, proof), "within %d steps", steps)
 			}
-			if proved == 0 {
-				t.Error("never proved")
-			}
+			assert.NotZero(t, proved, "never proved")
 		})
 	}
 }

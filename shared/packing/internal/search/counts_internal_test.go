@@ -26,9 +26,7 @@ func TestSparseCountsFollow(t *testing.T) {
 	require.NoError(t, err)
 	slot, _ := c.SlotOf("hall")
 	sparse := p.Shapes[0].Sparse
-	if sparse == nil {
-		t.Fatal("counts of all nodes for a pod that may use 64")
-	}
+	require.NotNil(t, sparse, "counts of all nodes for a pod that may use 64")
 	topology := c.Topologies[slot]
 	for range 400 {
 		at := random.IntN(len(sparse.Nodes))
@@ -90,9 +88,8 @@ func TestSharesFollow(t *testing.T) {
 					anew[k], now[k] = [2]int64{fresh.takes[k], fresh.fit[k]}, [2]int64{s.takes[k], s.fit[k]}
 				}
 			}
-			if !maps.Equal(anew, now) {
-				t.Fatalf("seed %d: domains take (-asked anew +followed):\n%s", seed, cmp.Diff(anew, now))
-			}
+			require.True(t, maps.Equal(anew, now),
+				"seed %d: domains take (-asked anew +followed):\n%s", seed, cmp.Diff(anew, now))
 		}
 	}
 }
@@ -115,9 +112,7 @@ func TestTheRoomiestUnitIsFoundAgainAndAgain(t *testing.T) {
 					want, most = unit, s.takes[unit]
 				}
 			}
-			if got := s.roomiest(&some); got != want {
-				t.Fatalf("%v from %d to %d: unit %d, want %d", s.takes, some.from, some.to, got, want)
-			}
+			require.Equal(t, want, s.roomiest(&some), "%v from %d to %d: unit", s.takes, some.from, some.to)
 			if want == counts.None {
 				break
 			}
@@ -156,18 +151,15 @@ func TestWhatIsOnTrialAddsUp(t *testing.T) {
 				greedy.vain = 0
 				before := p.Capacity(problem.WholeCluster, shape)
 				made := greedy.shift(shape, before+1, problem.WholeCluster)
-				if after := p.Capacity(problem.WholeCluster, shape); made != (after > before) {
-					t.Fatalf("room made for kind %d: %v, of which %d fitted and %d do", shape, made, before, after)
-				}
+				after := p.Capacity(problem.WholeCluster, shape)
+				require.Equal(t, after > before, made, "room made for kind %d, of which %d fitted and %d do", shape, before, after)
 			default:
 				greedy.pack(0, shape, 1, problem.WholeCluster)
 			}
 			checkTrial(t, tr, free)
 		}
 		tr.Undo(0)
-		if !cmp.Equal(free, freeIn(c)) {
-			t.Fatal("something is left")
-		}
+		require.True(t, cmp.Equal(free, freeIn(c)), "something is left")
 	}
 }
 
@@ -182,9 +174,7 @@ func checkTrial(t *testing.T, tr *problem.Trial, free [][]int64) {
 	for at, pl := range tr.Trail {
 		on[pl.Node] = append(on[pl.Node], int32(at))
 		shape := tr.P.Shapes[pl.Shape]
-		if !shape.Filter.Has(pl.Node) {
-			t.Fatalf("kind %d is on a node that it may not use", pl.Shape)
-		}
+		require.True(t, shape.Filter.Has(pl.Node), "kind %d is on a node that it may not use", pl.Shape)
 		for _, q := range shape.Requests {
 			left[pl.Node][q.Resource] -= q.Amount * int64(pl.Pods)
 		}
@@ -204,13 +194,10 @@ func checkTrial(t *testing.T, tr *problem.Trial, free [][]int64) {
 	for k, s := range tr.P.Shapes {
 		sum := int64(0)
 		for at, node := range s.Sparse.Nodes {
-			if fit := counts.Fitting(c.FreeOn(node), s.Requests); s.Sparse.Fits[at] != fit {
-				t.Fatalf("%d of kind %d fit on a node, counted are %d", fit, k, s.Sparse.Fits[at])
-			}
+			fit := counts.Fitting(c.FreeOn(node), s.Requests)
+			require.Equal(t, fit, s.Sparse.Fits[at], "%d of kind %d fit on a node, counted are %d", fit, k, s.Sparse.Fits[at])
 			sum += int64(s.Sparse.Fits[at])
 		}
-		if sum != s.Sparse.Total {
-			t.Fatalf("%d of kind %d fit, counted are %d", sum, k, s.Sparse.Total)
-		}
+		require.Equal(t, s.Sparse.Total, sum, "%d of kind %d fit, counted are %d", sum, k, s.Sparse.Total)
 	}
 }

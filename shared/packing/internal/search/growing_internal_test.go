@@ -59,9 +59,7 @@ func TestAsManyPodsAsFitArePlaced(t *testing.T) {
 				got[p.Groups[pl.Leaf].Source.Name] += int(pl.Pods)
 			}
 			assert.Empty(t, cmp.Diff(test.want, got), "pods (-want +got)")
-			if !cmp.Equal(free, freeIn(c)) {
-				t.Error("something is left on nodes")
-			}
+			assert.True(t, cmp.Equal(free, freeIn(c)), "something is left on nodes")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/problem"
@@ -82,9 +83,7 @@ func TestGroupsThatMustGoWhereTheirPodsRunComeFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			halls["c1"], halls["d1"] = spot{"y", "c", test.c}, spot{"y", "d", test.d}
 			g := stated(t, smallHall(t, halls), problem.Group{Name: "gang", Constraint: inHall("", "rack"), Children: test.children})
-			if !g.whole(0, problem.WholeCluster) {
-				t.Fatal("no place is found")
-			}
+			require.True(t, g.whole(0, problem.WholeCluster), "no place is found")
 			assert.Empty(t, cmp.Diff(test.bound, where(g.Trial, g.Trail)["bound"]), "racks (-want +got)")
 		})
 	}
