@@ -56,16 +56,17 @@ func (w *world) isScaled(ctx context.Context, t *testing.T, config *envconf.Conf
 	)(ctx, t, config)
 }
 
-// shares makes pods share claims, which are deleted with their owners; and creates and deletes a topology with domains
-// of its own.
+// shares makes pods share claims, which are made of a template of another namespace and deleted with their owners; and
+// creates and deletes a topology with domains of its own.
 func (w *world) shares(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	const part = `{.metadata.labels.app\.kubernetes\.io/part-of}`
 	return suite.AllOf(
+		w.Kubectl("apply", "--namespace=default", "-f", w.File(t, "shared.yaml")),
 		w.Applies("shares.yaml"), w.Reads("shares", "resourceclaim", "shares-0-g-0-shared", part), w.Reads("shares",
 			"resourceclaim", "shares-0-g-1-shared", part),
 		w.Kubectl("scale", "pcsg", "shares-0-g", "--replicas=1"), w.Kubectl("wait", "--for=delete",
 			"resourceclaim/shares-0-g-1-shared", "--timeout=4m"),
-		w.gone("pcs", "shares"),
+		w.gone("pcs", "shares"), w.Kubectl("delete", "--namespace=default", "resourceclaimtemplate", "shared"),
 		w.Applies("binding.yaml"), w.Reads("hall,host", "ctb", "rights-halls", "{.status.domains}"), w.gone("ctb",
 			"rights-halls"),
 	)(ctx, t, config)

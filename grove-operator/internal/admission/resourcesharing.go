@@ -1,11 +1,13 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,15 +15,58 @@ import (
 	"packtree.dev/shared/didyoumean"
 )
 
+// eachSharing visits the entries that share claims, each with the path of its list and its index there.
+func eachSharing(
+	set *grovev1alpha1.PodCliqueSet, visit func(list *field.Path, i int, entry grovev1alpha1.ResourceSharing),
+) {
+	template := &set.Spec.Template
+	for i, entry := range template.ResourceSharing {
+		visit(templatePath.Child("resourceSharing"), i, entry.ResourceSharing)
+	}
+	for i := range template.Cliques {
+		for j, entry := range template.Cliques[i].ResourceSharing {
+			visit(cliquePath(i).Child("resourceSharing"), j, entry)
+		}
+	}
+	for i := range template.PodCliqueScalingGroups {
+		for j, entry := range template.PodCliqueScalingGroups[i].ResourceSharing {
+			visit(groupPath(i).Child("resourceSharing"), j, entry.ResourceSharing)
+		}
+	}
+}
+
+// ValidateTemplatesElsewhere refuses ResourceClaimTemplates of other namespaces that the user may not read: the
+// operator, which may, copies them.
+func ValidateTemplatesElsewhere(
+	set *grovev1alpha1.PodCliqueSet, mayRead func(template types.NamespacedName) (bool, error),
+) (errs field.ErrorList, failure error) {
+	eachSharing(set, func(list *field.Path, i int, entry grovev1alpha1.ResourceSharing) {
+		if entry.Namespace == "" || entry.Namespace == set.Namespace {
+			return
+		}
+		template := types.NamespacedName{Namespace: entry.Namespace, Name: entry.Name}
+		allowed, err := mayRead(template)
+		failure = errors.Join(failure, err)
+		if err == nil && !allowed {
+			errs = append(errs, field.Forbidden(list.Index(i).Child("namespace"), fmt.Sprintf(
+				"you may not get ResourceClaimTemplate %s of this namespace: its administrator can grant you that, "+
+					"or you bring the template in resourceClaimTemplates", entry.Name)))
+		}
+	})
+	return errs, failure
+}
+
 // validateSharing returns what is wrong with the templates of ResourceClaims and with the entries that share them.
 func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	template := &set.Spec.Template
 	errs := validateClaimTemplates(template.ResourceClaimTemplates)
 	cliques, groups := cliqueNames(set), groupNames(set)
 	seen := sharedOnce{}
+	eachSharing(set, func(list *field.Path, i int, entry grovev1alpha1.ResourceSharing) {
+		errs = append(errs, seen.add(list, i, entry)...)
+	})
 	for i, entry := range template.ResourceSharing {
 		path := templatePath.Child("resourceSharing").Index(i)
-		errs = append(errs, seen.add(path, entry.ResourceSharing)...)
 		if filter := entry.Filter; filter != nil {
 			errs = append(errs, validateFilter(path.Child("filter"),
 				len(filter.ChildCliqueNames)+len(filter.ChildScalingGroupNames))...)
@@ -31,18 +76,10 @@ func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 				filter.ChildScalingGroupNames, groups)...)
 		}
 	}
-	for i := range template.Cliques {
-		seen := sharedOnce{}
-		for j, entry := range template.Cliques[i].ResourceSharing {
-			errs = append(errs, seen.add(cliquePath(i).Child("resourceSharing").Index(j), entry)...)
-		}
-	}
 	for i := range template.PodCliqueScalingGroups {
-		seen := sharedOnce{}
 		group := &template.PodCliqueScalingGroups[i]
 		for j, entry := range group.ResourceSharing {
 			path := groupPath(i).Child("resourceSharing").Index(j)
-			errs = append(errs, seen.add(path, entry.ResourceSharing)...)
 			if filter := entry.Filter; filter != nil {
 				errs = append(errs, validateFilter(path.Child("filter"), len(filter.ChildCliqueNames))...)
 				errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"),
@@ -73,10 +110,12 @@ func validateClaimTemplates(templates []grovev1alpha1.ResourceClaimTemplateConfi
 	return errs
 }
 
-// sharedOnce are the claims of one list of entries. Two entries with the same name and scope would be one claim.
+// sharedOnce are the claims of all lists of entries. Two entries of a list with the same name and scope would be one
+// claim.
 type sharedOnce map[string]bool
 
-func (s sharedOnce) add(path *field.Path, entry grovev1alpha1.ResourceSharing) field.ErrorList {
+func (s sharedOnce) add(list *field.Path, i int, entry grovev1alpha1.ResourceSharing) field.ErrorList {
+	path := list.Index(i)
 	var errs field.ErrorList
 	switch entry.Scope {
 	case grovev1alpha1.SharedByAllReplicas, grovev1alpha1.SharedPerReplica:
@@ -87,7 +126,7 @@ func (s sharedOnce) add(path *field.Path, entry grovev1alpha1.ResourceSharing) f
 	for _, problem := range validation.IsDNS1123Label(entry.Name) {
 		errs = append(errs, field.Invalid(path.Child("name"), entry.Name, "the name of a template: "+problem))
 	}
-	if key := string(entry.Scope) + "/" + entry.Name; s[key] {
+	if key := fmt.Sprint(list, entry.Scope, "/", entry.Name); s[key] {
 		errs = append(errs, field.Duplicate(path, entry.Name+" "+string(entry.Scope)))
 	} else {
 		s[key] = true

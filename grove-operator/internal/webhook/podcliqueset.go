@@ -8,8 +8,11 @@ import (
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -43,7 +46,7 @@ const (
 // Add registers all webhooks of an operator with this configuration. Its defaults are set already.
 func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	sets := &podCliqueSets{
-		reader: mgr.GetClient(), live: mgr.GetAPIReader(),
+		client: mgr.GetClient(), live: mgr.GetAPIReader(),
 		topologyAware:    configuration.TopologyAwareScheduling.Enabled,
 		defaultScheduler: *configuration.DefaultSchedulerName,
 	}
@@ -69,7 +72,7 @@ func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfigu
 }
 
 type podCliqueSets struct {
-	reader client.Reader
+	client client.Client
 	// live reads past the cache, which may lack a ClusterTopology that was applied from the same file as the set.
 	live             client.Reader
 	topologyAware    bool
@@ -123,7 +126,37 @@ func (w *podCliqueSets) ValidateCreate(
 	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
 ) (ctrladmission.Warnings, error) {
 	warnings, errs, err := w.judge(ctx, nil, set)
+	if err == nil {
+		var unreadable field.ErrorList
+		unreadable, err = admission.ValidateTemplatesElsewhere(set, w.mayRead(ctx))
+		errs = append(errs, unreadable...)
+	}
 	return warnings, verdict(set, "PodCliqueSet", errs, err)
+}
+
+// mayRead asks the API server whether the user of a request may read a ResourceClaimTemplate.
+func (w *podCliqueSets) mayRead(ctx context.Context) func(types.NamespacedName) (bool, error) {
+	return func(template types.NamespacedName) (bool, error) {
+		request, err := ctrladmission.RequestFromContext(ctx)
+		if err != nil {
+			return false, err
+		}
+		user := request.UserInfo
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "get", Group: resourcev1.GroupName, Resource: "resourceclaimtemplates",
+				Namespace: template.Namespace, Name: template.Name,
+			},
+		}}
+		for key, values := range user.Extra {
+			review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+		}
+		if err := w.client.Create(ctx, review); err != nil {
+			return false, fmt.Errorf("asking whether %s may read ResourceClaimTemplate %s: %w", user.Username, template, err)
+		}
+		return review.Status.Allowed, nil
+	}
 }
 
 // ValidateUpdate validates a changed set.
@@ -157,7 +190,7 @@ func (w *podCliqueSets) judge(
 // scheduledPods counts the pods on nodes. If a set changes to another topology because there are none, the pods
 // themselves are counted: the status of their PodCliques is behind.
 func (w *podCliqueSets) scheduledPods(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (int32, error) {
-	scheduled, err := lookup.ScheduledPods(ctx, w.reader, set)
+	scheduled, err := lookup.ScheduledPods(ctx, w.client, set)
 	if err != nil || scheduled > 0 || topology.NameFor(old) == topology.NameFor(set) {
 		return scheduled, err
 	}

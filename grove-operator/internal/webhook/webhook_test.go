@@ -2,16 +2,20 @@ package webhook_test
 
 import (
 	"errors"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
@@ -81,6 +85,38 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 		Expect(causes(err)).To(ConsistOf(
 			"spec.template.cliques[0].spec.minAvailable", "spec.template.cliques[0].spec.podSpec.nodeName",
 			"spec.template.topologyConstraint"))
+	})
+
+	It("takes a ResourceClaimTemplate of another namespace from a user with the right to read it", func() {
+		creates := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sets"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"grove.io"}, Resources: []string{"podcliquesets"}, Verbs: []string{"create"}}}}
+		reads := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "templates"}, Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaimtemplates"},
+			ResourceNames: []string{"gpu"}, Verbs: []string{"get"},
+		}}}
+		bind := func(role *rbacv1.ClusterRole, in string) {
+			subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: "tenant"}
+			Expect(c.Create(ctx, role)).To(Succeed())
+			Expect(c.Create(ctx, &rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: role.Name}, Subjects: []rbacv1.Subject{subject},
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			})).To(Succeed())
+		}
+		bind(creates, "default")
+		config := rest.CopyConfig(reached)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
+		tenant, err := client.New(config, client.Options{Scheme: controller.Scheme()})
+		Expect(err).NotTo(HaveOccurred())
+		shares := set("{resourceSharing: [{name: gpu, namespace: kube-public, scope: AllReplicas}], " +
+			strings.TrimPrefix(plain, "{"))
+		create := func() error { return tenant.Create(ctx, shares.DeepCopy(), client.DryRunAll) }
+		Eventually(func(g Gomega) {
+			err := create()
+			g.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+			g.Expect(causes(err)).To(ConsistOf("spec.template.resourceSharing[0].namespace"))
+		}).Should(Succeed())
+		bind(reads, "kube-public")
+		Eventually(create).Should(Succeed())
 	})
 
 	It("has the rules of the schema as well", func() {
