@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"packtree.dev/e2e/browser"
 	"packtree.dev/e2e/devcluster"
 )
 
@@ -44,14 +43,6 @@ func export(t *testing.T, d *dump) string {
 	return page
 }
 
-// screenshot keeps a picture of a page, if PACKTREE_SCREENSHOTS names a directory.
-func screenshot(t *testing.T, page *browser.Page, name string) {
-	t.Helper()
-	if directory := os.Getenv("PACKTREE_SCREENSHOTS"); directory != "" {
-		page.Screenshot(filepath.Join(directory, name+".png"))
-	}
-}
-
 // axe is the accessibility checker, which is installed with the page's packages.
 func axe(t *testing.T) string {
 	t.Helper()
@@ -72,10 +63,10 @@ func axe(t *testing.T) string {
 }
 
 // violations returns axe's findings about the present page.
-func violations(page *browser.Page, axe string) []string {
-	if !browser.Evaluate[bool](page, "!!window.axe") {
-		browser.Evaluate[bool](page, axe+";true")
+func violations(page *tab, axe string) []string {
+	if !evaluate[bool](page, "!!window.axe") {
+		evaluate[bool](page, axe+";true")
 	}
-	return browser.Evaluate[[]string](page, `axe.run(document, {resultTypes: ["violations"]}).then((found) =>
+	return evaluate[[]string](page, `axe.run(document, {resultTypes: ["violations"]}).then((found) =>
 		found.violations.flatMap(({id, nodes}) => nodes.map((node) => id + ": " + node.html + " " + node.failureSummary)))`)
 }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"packtree.dev/e2e/browser"
 )
 
 // restless is a proxy for the server of a page. It makes the cluster change all the time, and delays answers for longer
@@ -72,19 +70,19 @@ func asOfACluster(response *http.Response) error {
 }
 
 // served is a page of a small cluster that changes all the time.
-func served(t *testing.T) (chromium *browser.Browser, address string) {
+func served(t *testing.T) (browser chromium, address string) {
 	t.Helper()
-	chromium = browser.Start(t)
-	return chromium, restless(t, serve(t, "-f", small().write(t)))
+	browser = startChromium(t)
+	return browser, restless(t, serve(t, "-f", small().write(t)))
 }
 
 func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
-	chromium, address := served(t)
+	browser, address := served(t)
 	began := time.Now()
-	page := chromium.Open(t, address+"#gang=team/runs", false)
-	page.Says("assigned to r1-n0")
+	page := browser.open(t, address+"#gang=team/runs", "light")
+	page.says("assigned to r1-n0")
 	asked := 0
-	for _, request := range page.Requests() {
+	for _, request := range page.requests() {
 		if parsed, err := url.Parse(request); err == nil && parsed.Query().Get("name") == "runs" {
 			asked++
 		}
@@ -95,7 +93,7 @@ func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
 }
 
 func TestWhatWouldHelpIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {
-	chromium, address := served(t)
-	page := chromium.Open(t, address+"#gang=team/wide", false)
-	page.Says("lower the minimum of the gang from 4 to 1")
+	browser, address := served(t)
+	page := browser.open(t, address+"#gang=team/wide", "light")
+	page.says("lower the minimum of the gang from 4 to 1")
 }

@@ -10,24 +10,22 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"packtree.dev/e2e/browser"
 )
 
 // TestTheServerShowsADumpFromStandardInput serves a page, lets it explain a gang, and ends by an interrupt.
 func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
-	chromium := browser.Start(t)
+	browser := startChromium(t)
 	content, err := os.Open(small().write(t))
 	require.NoError(t, err)
 	defer content.Close()
 	command := packtree(t.Context(), t, "view", "-f", "-", "--no-browser")
 	command.Stdin, command.Stderr = content, os.Stderr
 	address, ended := start(t, command)
-	page := chromium.Open(t, address+"#gang=team/wide", false)
-	page.Says("Gang team/wide")
-	page.Says("add 3 nodes like r1-n0 to rack z/r1")
-	page.Until("the state", "document.querySelector('.state.live')?.innerText === 'live'")
-	if complaints := page.Complaints(); len(complaints) > 0 {
+	page := browser.open(t, address+"#gang=team/wide", "light")
+	page.says("Gang team/wide")
+	page.says("add 3 nodes like r1-n0 to rack z/r1")
+	page.until("the state", "document.querySelector('.state.live')?.innerText === 'live'")
+	if complaints := page.complaints(); len(complaints) > 0 {
 		t.Errorf("the page complains: %q", complaints)
 	}
 	require.NoError(t, command.Process.Signal(os.Interrupt))
@@ -39,7 +37,7 @@ func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("it goes on after an interrupt")
 	}
-	page.Says("The connection is lost")
+	page.says("The connection is lost")
 	if _, err := http.Get(address); err == nil {
 		t.Error("somebody still answers")
 	}
