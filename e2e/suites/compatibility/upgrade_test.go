@@ -46,6 +46,7 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 			i.keeps(ctx, t, "after the upgrade", before)
 			i.accepted(ctx, t, release.Objects)
 			i.looksAfter(ctx, t, before)
+			i.outlivesTheRelease(ctx, t)
 			i.letsGo(ctx, t)
 			if release.Version == releases[len(releases)-1].Version {
 				i.missesAField(ctx, t, definitions)
@@ -107,6 +108,27 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 			return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
 		})
 	i.keeps(ctx, t, "after further work", before.without("Pod "+lost.Name))
+}
+
+// outlivesTheRelease uninstalls the charts and installs them again: all objects stay, and what a user asks for meanwhile
+// is done afterwards.
+func (i *installation) outlivesTheRelease(ctx context.Context, t *testing.T) {
+	t.Helper()
+	objects, err := compatibility.Kept(ctx, i)
+	i.must(ctx, t, err)
+	var pods corev1.PodList
+	i.must(ctx, t, i.List(ctx, &pods, client.InNamespace(compatibility.Namespace)))
+	i.must(ctx, t, i.Machine.Uninstall(ctx))
+	i.asks(ctx, t, compatibility.Namespace, "scale", "pcsg", "engine-0-copy", "--replicas=2")
+	i.keeps(ctx, t, "without the release", memoryOf(objects))
+	i.must(ctx, t, i.Machine.Install(ctx, nil))
+	wanted := runningBut(pods.Items, nil) - 3
+	i.until(ctx, t, "a copy of three pods has gone, as was asked for", func(ctx context.Context) (bool, string, error) {
+		var now corev1.PodList
+		err := i.List(ctx, &now, client.InNamespace(compatibility.Namespace))
+		running := runningBut(now.Items, nil)
+		return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
+	})
 }
 
 // runningBut counts the running pods, except one that may have the name of its successor.

@@ -49,7 +49,7 @@ func loadExamples(t *testing.T) []examples.Example {
 
 // worldOf has a namespace for one example.
 func worldOf(namespace string) *suite.World {
-	return &suite.World{Cluster: cluster, Name: namespace, Operator: groveOperator,
+	return &suite.World{Cluster: cluster, Name: namespace, Operator: suite.GroveOperator,
 		Shown: "dgd,pcs,pclq,pcsg,pg,podgroups.scheduling.run.ai"}
 }
 
