@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -38,55 +39,36 @@ func ReadChart(root, directory string) (Chart, error) {
 }
 
 // checkChart checks the versions in the chart of a release, and those of the charts that it contains.
-func checkChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
-	var refusals []Refusal
+func (s Standing) checkChart(release Release, chart Chart) error {
+	var refused error
 	file := path.Join(release.Chart, "Chart.yaml")
 	if chart.Version != release.Number() {
-		refusals = append(refusals,
-			refuse(file, "version is %q, and the release is %q: set it", chart.Version, release.Number()))
+		refused = refuse(file, "version is %q, and the release is %q: set it", chart.Version, release.Number())
 	}
 	if chart.AppVersion != release.Number() {
-		refusals = append(refusals,
-			refuse(file, "appVersion is %q, and so would be the tag of the image, but the release is %q: set it",
-				chart.AppVersion, release.Number()))
+		refused = errors.Join(refused, refuse(file, "appVersion is %q, and so would be the tag of the image, but the release "+
+			"is %q: set it", chart.AppVersion, release.Number()))
 	}
 	for _, dependency := range chart.Dependencies {
-		there, here := standing.released(dependency.Name, "v"+dependency.Version)
-		if !there {
-			refusals = append(refusals,
-				refuse(file, "dependency %s is %s, which is not released: name the last tag, %s, or release it along",
-					dependency.Name, dependency.Version, orNone(lastVersion(dependency.Name, standing.Tags))))
-		}
-		if !there || here {
-			continue
-		}
-		changed, err := standing.Changed(dependency.Name+"/v"+dependency.Version, path.Join("charts", dependency.Name))
-		if err != nil {
-			return nil, err
-		}
-		if len(changed) > 0 {
-			refusals = append(refusals,
-				refuse(file, "dependency %s is %s, but the chart has changed since, in %s: release it first, or along",
-					dependency.Name, dependency.Version, someOf(changed)))
-		}
+		refused = errors.Join(refused,
+			s.needs(file, dependency.Name, "v"+dependency.Version, path.Join("charts", dependency.Name)))
 	}
-	return refusals, nil
+	return refused
 }
 
 // checkHolders checks that every chart which contains the released one names its version; otherwise Helm would not take
 // it from its directory.
-func checkHolders(release Release, holders map[string]Chart) []Refusal {
-	var refusals []Refusal
+func checkHolders(release Release, holders map[string]Chart) error {
+	var refused error
 	for directory, holder := range holders {
 		for _, dependency := range holder.Dependencies {
 			if dependency.Name == release.Name && dependency.Version != release.Number() {
-				refusals = append(refusals,
-					refuse(path.Join(directory, "Chart.yaml"), "dependency %s is %s, and the release is %s: set it",
-						dependency.Name, dependency.Version, release.Number()))
+				refused = errors.Join(refused, refuse(path.Join(directory, "Chart.yaml"),
+					"dependency %s is %s, and the release is %s: set it", dependency.Name, dependency.Version, release.Number()))
 			}
 		}
 	}
-	return refusals
+	return refused
 }
 
 // charts reads all charts of the repository, by directory.

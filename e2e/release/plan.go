@@ -1,7 +1,7 @@
 package release
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -9,25 +9,9 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Refusal says why a release cannot be made, and what to do about it.
-type Refusal struct {
-	// At is the wrong file.
-	At string
-	// Problem is one sentence, with the remedy behind a colon.
-	Problem string
-}
-
-func (r Refusal) Error() string { return r.At + ": " + r.Problem }
-
-func refuse(at, format string, values ...any) Refusal {
-	return Refusal{At: at, Problem: fmt.Sprintf(format, values...)}
-}
-
 // Pending returns one release for each version of a CHANGELOG that is not among the tags, needed ones first, and what
 // is wrong with the versions themselves.
-func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
-	var pending []Release
-	var refusals []Refusal
+func Pending(trains []Train, tags []string) (pending []Release, refused error) {
 	for _, train := range trains {
 		var asked []Release
 		for _, version := range train.Versions {
@@ -37,45 +21,42 @@ func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 		}
 		if len(asked) > 1 {
 			slices.SortFunc(asked, func(a, b Release) int { return semver.Compare(a.Version, b.Version) })
-			refusals = append(refusals, refuse(asked[1].File(),
+			refused = errors.Join(refused, refuse(asked[1].File(),
 				"%s is not tagged yet, and a commit is one version of %s: leave one of the two files out",
-				asked[0].Version,
-				train.Name))
+				asked[0].Version, train.Name))
 		}
 		for _, release := range asked {
-			refusals = append(refusals, checkVersion(release, tags)...)
+			refused = errors.Join(refused, checkVersion(release, tags))
 		}
 		pending = append(pending, asked...)
 	}
-	return inOrder(pending), refusals
+	return inOrder(pending), refused
 }
 
 // checkVersion checks a version against the tagged ones and the path of the module.
-func checkVersion(release Release, tags []string) []Refusal {
-	var refusals []Refusal
-	if last := lastVersion(release.Name, tags); last != "" && semver.Compare(release.Version, last) <= 0 {
-		refusals = append(refusals,
-			refuse(release.File(), "%s is tagged already: versions only grow, so name the file after a greater one",
-				last))
+func checkVersion(release Release, tags []string) error {
+	var refused error
+	if last := lastVersion(release.Name, tags); semver.Compare(release.Version, last) <= 0 {
+		refused = refuse(release.File(), "%s is tagged already: versions only grow, so name the file after a greater one",
+			last)
 	}
 	if release.GoMod == nil {
-		return refusals
+		return refused
 	}
 	if _, major, ok := module.SplitPathVersion(release.GoMod.Module.Mod.Path); !ok ||
 		module.CheckPathMajor(release.Version, major) != nil {
-		refusals = append(refusals,
-			refuse(release.File(), "module %s cannot have version %s: from v2 on the path of a module ends in its "+
-				"major version", release.GoMod.Module.Mod.Path, release.Version))
+		refused = errors.Join(refused, refuse(release.File(), "module %s cannot have version %s: from v2 on the path of a "+
+			"module ends in its major version", release.GoMod.Module.Mod.Path, release.Version))
 	}
-	return refusals
+	return refused
 }
 
-// lastVersion is the greatest tagged version of a train, or empty.
+// lastVersion is the greatest tagged version of a train, or "none", which is less than any.
 func lastVersion(train string, tags []string) string {
-	last := ""
+	last := "none"
 	for _, tag := range tags {
 		if version, own := strings.CutPrefix(tag, train+"/"); own && semver.Canonical(version) == version &&
-			(last == "" || semver.Compare(version, last) > 0) {
+			semver.Compare(version, last) > 0 {
 			last = version
 		}
 	}

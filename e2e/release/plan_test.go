@@ -77,14 +77,13 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 		want string
 	}{
 		"a sibling of no version": {nextGrouper(edit{"podgrouper/go.mod": requiring("v0.0.0")}),
-			"podgrouper/go.mod: it requires shared v0.0.0, which is not released: require the last tag, v0.1.0, " +
-				"or release shared/CHANGELOG/v0.0.0.md"},
+			"podgrouper/go.mod: it needs shared v0.0.0, which is not released: name the last tag, v0.1.0, or release"},
 		"a sibling that has changed since its tag": {nextGrouper(edit{"shared/greet/greet.go": newGreeting}),
-			"it requires shared v0.1.0, but shared has changed since, in shared/greet/greet.go: release shared first"},
+			"it needs shared v0.1.0, but shared has changed since, in shared/greet/greet.go: release shared first"},
 		"a sibling released along, and its predecessor required": {
 			nextGrouper(edit{"shared/greet/greet.go": newGreeting,
 				"shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang}),
-			"it requires shared v0.1.0, but shared has changed since"},
+			"it needs shared v0.1.0, but shared has changed since"},
 		"a module that is never released": {
 			nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nrequire packtree.dev/e2e v0.0.0\n"}),
 			"it requires packtree.dev/e2e, which is never released"},
@@ -144,14 +143,14 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 			edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),
 				"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, " +
 					"version: 0.3.0}]\n"},
-			"charts/packtree/Chart.yaml: dependency podgrouper is 0.3.0, which is not released: name the last tag, v0.1.0"},
+			"charts/packtree/Chart.yaml: it needs podgrouper v0.3.0, which is not released: name the last tag, v0.1.0"},
 		"a chart that holds what has changed": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog(
 			"packtree", "v0.2.0"),
 			"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, " +
 				"version: 0.1.0}]\n",
 			"charts/podgrouper/values.yaml": "replicas: 2\n"},
-			"dependency podgrouper is 0.1.0, but the chart has changed since, in charts/podgrouper/values.yaml: " +
-				"release it first"},
+			"it needs podgrouper v0.1.0, but charts/podgrouper has changed since, in charts/podgrouper/values.yaml: " +
+				"release podgrouper first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := repository(t, allTags, test.edit).Plan(t.Context(), "", "", false)
@@ -183,7 +182,7 @@ func TestOneTrainCanBeAskedForAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, cmp.Diff([]string{"podgrouper/v0.1.0"}, tagsOf(plan.Releases)), "releases (-want +got)")
 	if _, err := fresh.Plan(t.Context(), "podgrouper", "", true); err == nil ||
-		!strings.Contains(err.Error(), "requires shared v0.1.0, which is not released") {
+		!strings.Contains(err.Error(), "needs shared v0.1.0, which is not released") {
 		t.Errorf("alone, without the library that is not tagged yet: error %v", err)
 	}
 	if _, err := fresh.Plan(t.Context(), "e2e", "", false); err == nil ||

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -122,23 +121,15 @@ func (r Repository) Run(
 			continue
 		}
 		fmt.Fprintf(output, "%s: %s: %s\n", release.Tag(), step.Says, line)
-		command := exec.CommandContext(ctx, resolved(r.Root, step.Command[0]), step.Command[1:]...)
-		command.Dir = r.Root
-		command.Env = append(os.Environ(), step.Set...)
-		command.Stdout, command.Stderr = output, output
-		if err := command.Run(); err != nil {
+		words := slices.Clone(step.Command)
+		if strings.Contains(words[0], "/") { // A program of the repository.
+			words[0] = filepath.Join(r.Root, words[0])
+		}
+		if err := run(ctx, output, r.Root, step.Set, words); err != nil {
 			return fmt.Errorf("%s: %s: %w", release.Tag(), step.Says, err)
 		}
 	}
 	return nil
-}
-
-// resolved is the whole path of a program of the repository, and the name of any other.
-func resolved(root, program string) string {
-	if strings.Contains(program, "/") {
-		return filepath.Join(root, program)
-	}
-	return program
 }
 
 func quoted(words []string) []string {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 )
 
 // Check reports on output whether the releases of a checkout's commit, or of one train, can be made. It builds and
@@ -25,6 +28,30 @@ func (r Repository) Check(ctx context.Context, train string, output io.Writer) e
 		fmt.Fprintf(output, "%s can be released\n", release.Tag())
 	}
 	return nil
+}
+
+// BuildAndTest vets and tests the module of a release by itself, without go.work. Without a module it does nothing.
+func (r Repository) BuildAndTest(ctx context.Context, release Release, output io.Writer) error {
+	if release.GoMod == nil {
+		return nil
+	}
+	fmt.Fprintf(output, "%s: vet and tests without go.work\n", release.Tag())
+	directory := filepath.Join(r.Root, release.Directory)
+	// The timeout is for one package: tests that wait for a real API server take long on a busy machine.
+	for _, arguments := range [][]string{{"vet", "./..."}, {"test", "-timeout", "30m", "./..."}} {
+		set := []string{"GOWORK=off", "PWD=" + directory}
+		if err := run(ctx, output, directory, set, append([]string{"go"}, arguments...)); err != nil {
+			return fmt.Errorf("GOWORK=off go %s in %s: %w", strings.Join(arguments, " "), release.Directory, err)
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, output io.Writer, directory string, set, words []string) error {
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	command.Dir, command.Env = directory, append(os.Environ(), set...)
+	command.Stdout, command.Stderr = output, output
+	return command.Run()
 }
 
 // DryRun packages the releases of the commit, or of one train, and says on output what would be published.

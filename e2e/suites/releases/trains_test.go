@@ -52,11 +52,7 @@ func TestTheLatestVersionsGoTogether(t *testing.T) {
 		standing.Along = append(standing.Along, release.Release{Train: train, Version: versions[len(versions)-1]})
 	}
 	for _, latest := range standing.Along {
-		refusals, err := release.Repository{Root: repository}.Judge(latest, standing)
-		require.NoError(t, err)
-		for _, refusal := range refusals {
-			t.Error(refusal)
-		}
+		assert.NoError(t, release.Repository{Root: repository}.Judge(latest, standing))
 	}
 }
 
