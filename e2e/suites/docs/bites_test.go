@@ -43,6 +43,11 @@ func TestAReaderNotices(t *testing.T) {
 		"a scheduler's configuration with a field that does not exist": {"yaml",
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofile: []\n", pages.Mark{},
 			`unknown field`},
+		"a part of a manifest that does not say of which": {"yaml", "spec: {}\n", pages.Mark{}, "not a whole manifest"},
+		"a console without a command":                     {"console", "true\n", pages.Mark{}, "begins with"},
+		"commands in a block of text":                     {"", "$ true\n", pages.Mark{}, "call it console"},
+		"text":                                            {"", "true\n", pages.Mark{}, ""},
+		"an indented block":                               {"indented", "true\n", pages.Mark{}, "nobody tries"},
 		"a part of an example that does not exist": {"yaml", "a: b\n",
 			pages.Mark{How: pages.PartOf, Detail: "nothing.yaml"}, "no such file"},
 	} {

@@ -153,37 +153,6 @@ func TestEveryBlockIsTried(t *testing.T) {
 	}
 }
 
-func TestActionFor(t *testing.T) {
-	for name, example := range map[string]struct {
-		language, code string
-		mark           pages.How
-		want           action
-		wrong          string
-	}{
-		"a manifest is applied": {"yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "",
-			apply, ""},
-		"a configuration is given to its program": {"yaml", "apiVersion: a/v1\nkind: OperatorConfiguration\n", "",
-			configure, ""},
-		"a part of a manifest has to say of which": {"yaml", "spec: {}\n", "", nothing, "not a whole manifest"},
-		"a part that says of which":                {"yaml", "spec: {}\n", pages.PartOf, lay, ""},
-		"commands":                                 {"sh", "true\n", "", script, ""},
-		"a console":                                {"console", "$ true\n", "", converse, ""},
-		"a console without a command":              {"console", "true\n", "", nothing, "begins with"},
-		"commands in a block of text":              {"", "$ true\n", "", nothing, "call it console"},
-		"text":                                     {"", "true\n", "", nothing, ""},
-		"a reason not to run it":                   {"sh", "make images\n", pages.NotRun, nothing, ""},
-		"an indented block":                        {"indented", "true\n", "", nothing, "nobody tries"},
-	} {
-		got, err := actionFor(
-			pages.Block{Page: "p.md", Line: 1, Language: example.language, Code: example.code,
-				Mark: pages.Mark{How: example.mark}})
-		if got != example.want || (err != nil) != (example.wrong != "") ||
-			err != nil && !strings.Contains(err.Error(), example.wrong) {
-			t.Errorf("%s: %q, %v; want %q and an error that says %q", name, got, err, example.want, example.wrong)
-		}
-	}
-}
-
 func TestLaidOver(t *testing.T) {
 	got, err := laidOver([]byte("metadata: {name: a}\nspec: {b: {c: 1, d: 2}}\n---\nkind: B\n"), "spec",
 		"b: {c: 3}\n", "part")

@@ -1,13 +1,9 @@
 package kind_test
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 )
 
 // configurationOf is kind's configuration: a node for the control plane, and three in two racks. A node that does not
@@ -53,37 +49,6 @@ func lacksResource(status string) bool {
 		}
 	}
 	return false
-}
-
-func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
-	for _, test := range []struct{ ownImage, withoutResource bool }{{false, false}, {true, false}, {false, true},
-		{true, true}} {
-		t.Run(fmt.Sprintf("own image %t, without capability %t", test.ownImage, test.withoutResource), func(
-			t *testing.T) {
-			var read struct {
-				Nodes                   []struct{ Role string }
-				Networking              struct{ KubeProxyMode string }
-				KubeadmConfigPatches    []string
-				ContainerdConfigPatches []string
-			}
-			require.NoError(t, yaml.Unmarshal([]byte(configurationOf(test.ownImage, test.withoutResource)), &read))
-			if len(read.Nodes) != 4 {
-				t.Errorf("the cluster has %d nodes, want 4", len(read.Nodes))
-			}
-			patches := strings.Join(read.KubeadmConfigPatches, "\n")
-			if !strings.Contains(patches, "failCgroupV1: false") {
-				t.Errorf("kubelets refuse cgroup v1: %s", patches)
-			}
-			if (read.Networking.KubeProxyMode == "none") != test.ownImage {
-				t.Errorf("kube-proxy has the mode %q", read.Networking.KubeProxyMode)
-			}
-			restricted := strings.Contains(strings.Join(read.ContainerdConfigPatches, "\n"),
-				"restrict_oom_score_adj = true")
-			if restricted != test.withoutResource {
-				t.Errorf("containerd is restricted: %t, want %t", restricted, test.withoutResource)
-			}
-		})
-	}
 }
 
 func TestAMissingCapabilityIsSeen(t *testing.T) {
