@@ -16,8 +16,8 @@ var (
 	shownByPage = regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
 )
 
-// TestConformance checks docs/conformance.md: its rows are numbered, and have a proof that exists: a test, by its name or
-// by words in the file, or a page.
+// TestConformance checks docs/conformance.md: its rows are numbered, and have a proof that exists: a test, by its name
+// or by words in the file, or a page.
 func TestConformance(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// replacedBy are the words of the last column of a glossary's tables, which is headed "replaces", each with the word that
-// is used instead.
+// replacedBy are the words of the last column of a glossary's tables, which is headed "replaces", each with the word
+// that is used instead.
 func replacedBy(t *testing.T, glossary string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -47,7 +47,8 @@ func asWords(text string) string {
 }
 
 func TestReplacedWordsAreFoundAnywhere(t *testing.T) {
-	found := replacedBy(t, "| word | meaning | replaces |\n|---|---|---|\n| what-if | a guess | dream, Our Dream |\n| bin | a node | |\n")
+	found := replacedBy(t, "| word | meaning | replaces |\n|---|---|---|\n| what-if | a guess | dream, Our Dream |\n"+
+		"| bin | a node | |\n")
 	require.Equal(t, map[string]string{"dream": "what-if", "our dream": "what-if"}, found)
 	require.Equal(t, " our dream go bypass dream ", asWords("// OUR\n// dream.go, bypassDream"))
 }

@@ -27,7 +27,8 @@ type sentence struct {
 // have no text.
 func eachText(source []byte, call func(node ast.Node, prose bool)) {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
-	_ = ast.Walk(markdown.Parser().Parse(text.NewReader(source)), func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+	page := markdown.Parser().Parse(text.NewReader(source))
+	_ = ast.Walk(page, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		prose := false
 		switch node.(type) {
 		case *ast.Paragraph, *ast.TextBlock:
@@ -101,8 +102,8 @@ func split(whole string) (all []string) {
 	return all
 }
 
-// crowded are the lines of a page, from 1, on which a sentence begins after another one: a diff is to show the sentences
-// that changed.
+// crowded are the lines of a page, from 1, on which a sentence begins after another one: a diff is to show the
+// sentences that changed.
 func crowded(source []byte) (lines []int) {
 	eachText(source, func(node ast.Node, prose bool) {
 		for i := 0; prose && i < node.Lines().Len(); i++ {

@@ -46,8 +46,8 @@ func (s Standing) checkChart(release Release, chart Chart) error {
 		refused = refuse(file, "version is %q, and the release is %q: set it", chart.Version, release.Number())
 	}
 	if chart.AppVersion != release.Number() {
-		refused = errors.Join(refused, refuse(file, "appVersion is %q, and so would be the tag of the image, but the release "+
-			"is %q: set it", chart.AppVersion, release.Number()))
+		refused = errors.Join(refused, refuse(file, "appVersion is %q, and so would be the tag of the image, but the "+
+			"release is %q: set it", chart.AppVersion, release.Number()))
 	}
 	for _, dependency := range chart.Dependencies {
 		refused = errors.Join(refused,

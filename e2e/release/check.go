@@ -104,8 +104,8 @@ func (r Repository) checkChangelog(release Release) error {
 	return nil
 }
 
-// checkModule checks what a build from the module's tag gets, since it does not see the module's replace lines: which of
-// our own modules, and that nothing else is replaced.
+// checkModule checks what a build from the module's tag gets, since it does not see the module's replace lines: which
+// of our own modules, and that nothing else is replaced.
 func (s Standing) checkModule(release Release) error {
 	if release.GoMod == nil {
 		return nil
@@ -148,8 +148,8 @@ func (s Standing) needs(at, train, version, directory string) error {
 		return nil
 	}
 	if !slices.Contains(s.Tags, train+"/"+version) {
-		return refuse(at, "it needs %s %s, which is not released: name the last tag, %s, or release that version along", train,
-			version, lastVersion(train, s.Tags))
+		return refuse(at, "it needs %s %s, which is not released: name the last tag, %s, or release that version along",
+			train, version, lastVersion(train, s.Tags))
 	}
 	changed, err := s.Changed(train+"/"+version, directory)
 	if err == nil && len(changed) > 0 {

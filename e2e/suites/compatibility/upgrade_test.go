@@ -110,8 +110,8 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 	i.keeps(ctx, t, "after further work", before.without("Pod "+lost.Name))
 }
 
-// outlivesTheRelease uninstalls the charts and installs them again: all objects stay, and what a user asks for meanwhile
-// is done afterwards.
+// outlivesTheRelease uninstalls the charts and installs them again: all objects stay, and what a user asks for
+// meanwhile is done afterwards.
 func (i *installation) outlivesTheRelease(ctx context.Context, t *testing.T) {
 	t.Helper()
 	objects, err := compatibility.Kept(ctx, i)

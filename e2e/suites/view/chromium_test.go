@@ -163,8 +163,8 @@ func (p *tab) says(text string) {
 	p.until(fmt.Sprintf("%q", text), fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// shortcut presses a key that types nothing, by its name, on the focused element. A real key would also type it, even if
-// the page prevents that.
+// shortcut presses a key that types nothing, by its name, on the focused element. A real key would also type it, even
+// if the page prevents that.
 func (p *tab) shortcut(key string) {
 	p.t.Helper()
 	evaluate[bool](p, fmt.Sprintf("(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', "+

@@ -108,7 +108,8 @@ func cannotFit(object *unstructured.Unstructured) types.StepFunc {
 func removed(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		require.NoError(t, cluster.Remove(ctx, objects...))
-		worldOf(namespace).Until(ctx, t, "the example and its pods are gone", func(ctx context.Context) (bool, string, error) {
+		w := worldOf(namespace)
+		w.Until(ctx, t, "the example and its pods are gone", func(ctx context.Context) (bool, string, error) {
 			gone, err := cluster.Gone(ctx, objects...)
 			if err != nil || !gone {
 				return false, "objects of the example are still there", err
