@@ -204,14 +204,8 @@ func (s *State) Misplaced(key gang.Key, pod types.UID, node *corev1.Node) (mispl
 	return misplaced
 }
 
-// AssumedPods returns the pods of a gang that the scheduler has put on a node, or that will be once their binding is
+// assumedPods returns the pods of a gang that the scheduler has put on a node, or that will be once their binding is
 // tried again, each naming its node. Some of them the API server may show there already.
-func (s *State) AssumedPods(key gang.Key) (pods []*corev1.Pod) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.known(key).assumedPods()
-}
-
 func (r *record) assumedPods() (pods []*corev1.Pod) {
 	for _, known := range r.assumed {
 		pods = append(pods, known.pod)

@@ -94,10 +94,10 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.assumedOn(onNode); state.Permit(mine, member.UID, version, "") },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
 		func() { state.Break(mine, PodLost, "test"); state.reserved(other, 0); state.nodeOf(mine) },
-		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
+		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start) },
 		func() { state.nodeGone("n1") },
 		func() {
-			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, 0, state.Now())
+			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, 0, state.Now(), nil)
 			state.reservedForOverdue(gang.Rank{Gang: other})
 		},
 		func() { state.Concluded(mine, "x") },

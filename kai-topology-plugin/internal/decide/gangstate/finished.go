@@ -64,11 +64,17 @@ func (s *State) restoreEnded(r *record) {
 	}
 }
 
-// Ended returns how many pods of each leaf have done their work and are gone, as far as the gang needs them.
-func (s *State) Ended(key gang.Key) map[string]int {
+// Unshown returns what the API server does not show of a gang, or may not yet: its pods that the scheduler has put on a
+// node, or that will be once their binding is tried again, each naming its node; and how many pods of each leaf have
+// done their work and are gone, as far as the gang needs them.
+func (s *State) Unshown(key gang.Key) (assumed []*corev1.Pod, ended map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.known(key)
+	return r.assumedPods(), s.endedOf(r)
+}
+
+func (s *State) endedOf(r *record) map[string]int {
 	if len(r.ended) == 0 || r.podGroup == nil {
 		return nil
 	}

@@ -54,7 +54,7 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 	first, second := ownedPod("first", "n2", succeeded), ownedPod("second", "n3", succeeded)
 	check := func(what string, want map[string]int) {
 		t.Helper()
-		if diff := cmp.Diff(want, state.Ended(mine)); diff != "" {
+		if diff := cmp.Diff(want, endedOf(state)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
@@ -85,4 +85,9 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 	if len(state.gangs) > 0 {
 		t.Errorf("%d gangs are remembered", len(state.gangs))
 	}
+}
+
+func endedOf(state *State) map[string]int {
+	_, ended := state.Unshown(mine)
+	return ended
 }

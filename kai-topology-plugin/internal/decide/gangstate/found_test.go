@@ -98,7 +98,7 @@ func TestNoGangWaitsForOneDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
 			began := state.Now()
 			c.event(state)
-			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, 0, began)
+			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, 0, began, nil)
 			if state.View(mine).Waits != c.waits {
 				t.Errorf("that others wait for the gang is %t", !c.waits)
 			}

@@ -389,7 +389,7 @@ func (s *scheduler) read(key gang.Key, here *corev1.Pod) *question {
 			pods[uid] = pod.Pod
 		}
 	}
-	for _, pod := range s.state.AssumedPods(key) {
+	for _, pod := range assumedOf(s.state, key) {
 		if shown := pods[pod.UID]; shown != nil && gang.Pending(shown) {
 			pods[pod.UID] = pod
 		}
@@ -403,6 +403,12 @@ func (s *scheduler) read(key gang.Key, here *corev1.Pod) *question {
 	}
 	read.open = s.openTo(read)
 	return read
+}
+
+// endMove gives up the move of a gang.
+func (s *scheduler) endMove(key gang.Key) Effects {
+	_, effects := s.state.HoldMove(key, Move{Progress: s.state.known(key).progress.Over()}, nil, s.now)
+	return effects
 }
 
 func (s *scheduler) openTo(asked *question) []string {
@@ -421,7 +427,11 @@ func (s *scheduler) reservedFrom(asked *question) clusterview.Reserved {
 func (s *scheduler) overtake(key gang.Key) {
 	last := gang.Rank{Gang: gang.Key{Name: "last"}, Since: s.now.Add(time.Hour), Priority: -1}
 	taking := Taking{Rank: last, Asks: sets.New("pods")}
-	s.state.Recount(key, slices.Repeat([]Taking{taking}, MaxOvertakes))
+	if waits := s.state.known(key).overtaken; waits != nil {
+		for range MaxOvertakes {
+			waits.pass(taking)
+		}
+	}
 	if overdue, _ := s.state.Overdue(taking); overdue != key || s.groups[key] == nil {
 		return
 	}
@@ -532,8 +542,7 @@ func (s *scheduler) account(asked *question, answer *solve.Answer, placements []
 		return
 	}
 	claim := Claim{Rank: asked.Rank(), Scarce: []string{"pods"}}
-	_, effects := s.state.DidNotFit(asked.Gang, claim, s.bettered, asked.began)
-	s.do(effects)
+	s.do(s.state.DidNotFit(asked.Gang, claim, s.bettered, asked.began, nil))
 }
 
 func takingOf(asked *question, placements []Placement) Taking {
@@ -1181,7 +1190,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 				s.do(s.state.Proceed(keyOf(group), move))
 			}
 		},
-		"a move is given up": func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
+		"a move is given up": func(t *rapid.T) { s.T = t; s.do(s.endMove(s.anyGang())) },
 		"they have left":     func(t *rapid.T) { s.T = t; s.do(s.state.deleted(pod("victim"), s.now)) },
 		"":                   func(t *rapid.T) { s.check(t) },
 	}
@@ -1258,7 +1267,7 @@ func TestTurns(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
 				tried := rapid.IntRange(0, 1).Draw(t, "tried")
 				claim := Claim{Rank: rank, Scarce: []string{"pods"}}
-				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, claim, tried, s.state.Now())
+				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, claim, tried, s.state.Now(), nil)
 			}
 			if rapid.Bool().Draw(t, "moves") {
 				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}

@@ -141,7 +141,8 @@ func (r *record) isOf(podGroup types.UID) bool {
 
 // HoldMove holds the seats of a move in place of seats held for an earlier move of the gang. It reports false, and
 // holds none, for a gang without a PodGroup, and if a pod that stands on one of the nodes as far as word has come, or
-// was put there, has left: its room may be what the move counts on, and is about to be held for its successor.
+// was put there, has left: its room may be what the move counts on, and is about to be held for its successor. A move
+// without seats only ends the earlier one.
 func (s *State) HoldMove(
 	key gang.Key, move Move, left func(*corev1.Pod) bool, now time.Time,
 ) (held bool, effects Effects) {
@@ -153,7 +154,9 @@ func (s *State) HoldMove(
 			return
 		}
 		s.dropMove(e, r)
-		r.progress = move.Progress
+		if r.progress = move.Progress; len(move.Seats) == 0 {
+			return
+		}
 		for _, one := range move.Seats {
 			if !s.takes(one.Node, one.Pod) || s.vacatedSince(move.Began, one.Node) {
 				continue // Since it was decided. It is decided anew when it turns out that seats are missing.
@@ -205,14 +208,6 @@ func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
 			s.tidy(r)
 		}
 	}
-}
-
-// EndMove gives up the seats of a move.
-func (s *State) EndMove(key gang.Key) Effects {
-	return s.change(key, func(r *record, e *Effects) {
-		r.progress = r.progress.Over()
-		s.dropMove(e, r)
-	})
 }
 
 func (s *State) dropMove(e *Effects, r *record) {

@@ -149,14 +149,14 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 			map[string]string{"again": "n4"}, nil},
 		"somebody takes one": {func(state *State, stands *corev1.Pod) { state.seatTaken(&Effects{}, stands, "x") },
 			map[string]string{"again": "n4"}, nil},
-		"the move is given up": {func(state *State, _ *corev1.Pod) { state.EndMove(mine) }, map[string]string{}, nil},
+		"the move is given up": {func(state *State, _ *corev1.Pod) { state.HoldMove(mine, Move{}, nil, start) }, map[string]string{}, nil},
 		"the gang is deleted": {func(state *State, _ *corev1.Pod) { state.groupDeleted(movedGroup(), start) },
 			map[string]string{}, nil},
 		"a pod of no move leaves too, and its seat is where it stood": {func(state *State, _ *corev1.Pod) {
 			another := ownedPod("another", "")
 			another.Spec.NodeName = "n2"
 			state.added(another, start)
-			state.EndMove(mine)
+			state.HoldMove(mine, Move{}, nil, start)
 			state.deleted(leaves(state, another), start)
 		}, map[string]string{}, map[string][]string{"n2": {"another"}}},
 	} {

@@ -14,7 +14,8 @@ import (
 // reserved for it: the nodes of one placement that it would have if some of these gangs were not there, until no pod
 // has left these nodes for a while. Package overtaking finds the placement.
 //
-// Replacements for lost pods of other gangs are never kept out. Counts are memory: see Recount for a restart.
+// Replacements for lost pods of other gangs are never kept out. Counts are memory: what was taken before a restart is
+// counted when a gang is first tried after it.
 
 // MaxOvertakes is how many gangs overtake a waiting gang before room is reserved for it.
 const MaxOvertakes = 8
@@ -51,9 +52,10 @@ type overtaken struct {
 }
 
 // DidNotFit records that a gang was tried in a state of the room and does not fit, by a decision that began in the
-// given state of things. It reports whether that is new, and then what can be recounted: see Recount.
-func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int, began Moment) (first bool, effects Effects) {
-	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
+// given state of things. Before are gangs that stand and took their room while it waited, as a scheduler that starts
+// anew does not remember; they count if the gang was not known to wait.
+func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int, began Moment, before []Taking) Effects {
+	return s.change(claim.Rank.Gang, func(r *record, e *Effects) {
 		r.attempts.fail(asked.PodGroup.Generation)
 		// A change since the decision began had it stop waiting, or came before it was known to wait.
 		changed := r.edited > began.edits && s.waitsInVain(r)
@@ -61,13 +63,14 @@ func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int, began Moment)
 		case changed || r.attempts.givenUp(asked.PodGroup) != "":
 			s.stopWaiting(e, r)
 		case r.overtaken == nil:
-			first = true
 			r.overtaken = &overtaken{claim: claim, tried: room, limit: MaxOvertakes}
+			for _, taking := range before {
+				r.overtaken.pass(taking)
+			}
 		default:
 			r.overtaken.claim, r.overtaken.tried = claim, room
 		}
 	})
-	return first, effects
 }
 
 // overtake is for a gang that was given nodes: it overtakes each waiting gang of higher rank that could have used them,
@@ -79,18 +82,6 @@ func (s *State) overtake(r *record, taking Taking) {
 	}
 	for _, waits := range s.waiting {
 		waits.overtaken.pass(taking)
-	}
-}
-
-// Recount records the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
-// does not remember.
-func (s *State) Recount(key gang.Key, standing []Taking) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.known(key).overtaken; known != nil {
-		for _, taking := range standing {
-			known.pass(taking)
-		}
 	}
 }
 

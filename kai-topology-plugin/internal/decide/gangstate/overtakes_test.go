@@ -101,8 +101,8 @@ func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
 
 func TestOvertakersAreCountedAfterARestart(t *testing.T) {
 	state, small := New(anyone, nil), taking(rank("small", 0, 200), "gpu")
-	tried(state, big, 0)
-	state.Recount(big.Rank.Gang, slices.Repeat([]Taking{small}, MaxOvertakes))
+	asked := gang.Gang{PodGroup: groupOf(2)}
+	state.DidNotFit(&asked, big, 0, state.Now(), slices.Repeat([]Taking{small}, MaxOvertakes))
 	if key, _ := state.Overdue(small); key != big.Rank.Gang {
 		t.Error("it is not overdue")
 	}

@@ -182,11 +182,11 @@ func TestAPodThatLosesItsNodeAfterTheReleaseDisturbsNoOther(t *testing.T) {
 	if got := rejected(state.Unassumed(mine, "a", start)); got != nil {
 		t.Errorf("pods of a gang that went are sent back: %v", got)
 	}
-	assert.Empty(t, cmp.Diff([]string{"a", "b"}, names(state.AssumedPods(mine))), "on a node, or with a seat there")
+	assert.Empty(t, cmp.Diff([]string{"a", "b"}, names(assumedOf(state, mine))), "on a node, or with a seat there")
 	if state.settled(mine, "b") {
 		t.Error("a pod that stands is still awaited")
 	}
-	assert.Empty(t, cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))), "a bound pod is remembered")
+	assert.Empty(t, cmp.Diff([]string{"a"}, names(assumedOf(state, mine))), "a bound pod is remembered")
 }
 
 // inLeaf is a member of a subgroup, on a node or without one.
@@ -231,7 +231,7 @@ func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
 				t.Errorf("the other pod is called: %v", called)
 			}
 			var on []string
-			for _, pod := range state.AssumedPods(mine) {
+			for _, pod := range assumedOf(state, mine) {
 				on = append(on, gang.LeafOf(pod))
 			}
 			assert.Empty(t, cmp.Diff(test.on, on), "subgroups of the pods on nodes")
@@ -273,7 +273,7 @@ func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
 	if effects := state.added(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
 		t.Errorf("the plan is broken: %+v", effects)
 	}
-	assert.Empty(t, cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))), "pods on nodes")
+	assert.Empty(t, cmp.Diff([]string{"a"}, names(assumedOf(state, mine))), "pods on nodes")
 }
 
 // A gang is planned around a running pod; the event about that pod comes after the gang's last pod has asked.
@@ -346,4 +346,9 @@ func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	asked.PodGroup = asked.PodGroup.DeepCopy()
 	asked.PodGroup.UID = "another"
 	expect("another PodGroup of the name", nil)
+}
+
+func assumedOf(state *State, key gang.Key) []*corev1.Pod {
+	assumed, _ := state.Unshown(key)
+	return assumed
 }

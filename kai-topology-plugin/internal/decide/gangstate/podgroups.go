@@ -129,20 +129,6 @@ func (s *State) parse(r *record) (*podgrouptree.Tree, *gang.Hold) {
 	return r.parsed.tree, r.parsed.hold
 }
 
-// Tree returns what the PodGroup of a gang says, nil if there is none or it cannot be followed.
-func (s *State) Tree(key gang.Key) *podgrouptree.Tree {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.known(key)
-	if r.podGroup == nil {
-		return nil
-	}
-	if tree, hold := s.parse(r); hold == nil {
-		return tree
-	}
-	return nil
-}
-
 // waitsInVain reports whether a gang that waits cannot be placed for a reason of its own, or has what it needs
 // meanwhile: it keeps nothing from others then.
 func (s *State) waitsInVain(r *record) bool {

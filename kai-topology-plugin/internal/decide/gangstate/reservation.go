@@ -162,6 +162,8 @@ type Reserved struct {
 	Overdue clusterview.Reserved
 	First   gang.Key
 	Nodes   []string
+	// Below is set if a plan keeps room for pods of other gangs that rank below it.
+	Below bool
 }
 
 // Reserved returns the room that a gang of some rank, or with the zero key a pod without one, has to leave to others.
@@ -174,6 +176,7 @@ func (s *State) Reserved(asking gang.Rank, beside sets.Set[gang.Key]) Reserved {
 	for _, r := range s.holding {
 		claimed, overdue := r.claimed(), !replaces && r.keepsFrom(asking)
 		for _, v := range r.kept {
+			reserved.Below = reserved.Below || r.key != asking.Gang && v.isForBelow(asking.Priority)
 			switch {
 			case v.isOverdue() && overdue:
 				v.addTo(reserved.Overdue)
@@ -195,20 +198,11 @@ func (v *reservation) addTo(reserved clusterview.Reserved) {
 	}
 }
 
-// ReservesBelow reports whether a plan keeps room for a gang of lower rank than the given one.
-func (s *State) ReservesBelow(rank gang.Rank) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, r := range s.holding {
-		for _, v := range r.kept {
-			if r.key == rank.Gang || v.priority != keptFromAll {
-				continue
-			}
-			for _, placement := range v.pods {
-				if kubeframework.Priority(placement.Pod) < rank.Priority {
-					return true
-				}
-			}
+// isForBelow reports whether the room is that of a plan, for a pod below some priority.
+func (v *reservation) isForBelow(priority int32) bool {
+	for _, placement := range v.pods {
+		if v.priority == keptFromAll && kubeframework.Priority(placement.Pod) < priority {
+			return true
 		}
 	}
 	return false

@@ -65,7 +65,7 @@ func newStarved(t *testing.T, change func(big *gang.Gang)) *starved {
 			}, err
 		},
 	}
-	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now())
+	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now(), nil)
 	for i := range gangstate.MaxOvertakes {
 		by := "on-" + []string{"r1-a", "r1-b", "r3-a"}[i%3]
 		s.Gangs.Placed(taking(t, by), nil)
@@ -223,7 +223,7 @@ func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 		placements = append(placements, gangstate.Placement{Pod: pod, Node: node})
 	}
 	s.Gangs.PodGroupChanged(s.big.PodGroup, nil, start)
-	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now())
+	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now(), nil)
 	s.Gangs.ReserveOverdue(s.big.Key(), slices.Clone(placements), 0, start, time.Hour)
 	if got := Note(s.kept()); !strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved") {
 		t.Errorf("it says %q", got)

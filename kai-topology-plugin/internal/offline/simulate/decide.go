@@ -74,7 +74,7 @@ type refusal struct {
 // do not fit, and no gang can be preempted for them.
 func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (bool, error) {
 	if !s.gangs.View(r.rank.Gang).Waits {
-		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.room, s.gangs.Now())
+		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.room, s.gangs.Now(), nil)
 	}
 	s.wakeFor(s.reserver.Extend(r.rank.Gang, moment(s.now)))
 	if alike := r.alike(); alike != "" {

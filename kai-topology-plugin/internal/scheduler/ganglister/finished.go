@@ -81,7 +81,8 @@ func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, 
 	}
 	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return done[pod.UID] != nil })
 	pods = slices.AppendSeq(pods, maps.Values(done))
-	for leaf, count := range l.Ended(key) {
+	_, gone := l.Unshown(key)
+	for leaf, count := range gone {
 		pods = append(pods, slices.Repeat([]*corev1.Pod{ended(key, leaf)}, count)...)
 	}
 	return pods, nil

@@ -37,10 +37,9 @@ type Lister struct {
 	Zones *zones.Catalogue
 	// Finished has the pods that have done their work, which Members has no more.
 	Finished cache.SharedIndexInformer
-	// Ended returns how many pods of each leaf of a gang have done their work and are gone.
-	Ended func(gang.Key) map[string]int
-	// Assumed returns the pods of a gang that the scheduler has put on a node which the API server does not show yet.
-	Assumed func(gang.Key) []*corev1.Pod
+	// Unshown returns the pods of a gang that the scheduler has put on a node which the API server does not show yet, and
+	// how many pods of each leaf have done their work and are gone.
+	Unshown func(gang.Key) (assumed []*corev1.Pod, ended map[string]int)
 	// Ours reports whether the pods of a scheduler are placed by this process.
 	Ours func(scheduler string) bool
 }
@@ -181,16 +180,24 @@ func (l *Lister) PodsOf(key gang.Key) ([]*corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	assumed := map[types.UID]*corev1.Pod{}
-	for _, pod := range l.Assumed(key) {
-		assumed[pod.UID] = pod
-	}
-	for i, pod := range pods {
-		if onNode := assumed[pod.UID]; onNode != nil && gang.Pending(pod) {
-			pods[i] = onNode
+	l.Assume(pods, key)
+	return pods, nil
+}
+
+// Assume replaces the pods of some gangs that wait, and were put on a node, by pods that name it.
+func (l *Lister) Assume(pods []*corev1.Pod, gangs ...gang.Key) {
+	onNode := map[types.UID]*corev1.Pod{}
+	for _, key := range gangs {
+		assumed, _ := l.Unshown(key)
+		for _, pod := range assumed {
+			onNode[pod.UID] = pod
 		}
 	}
-	return pods, nil
+	for i, pod := range pods {
+		if assumed := onNode[pod.UID]; assumed != nil && gang.Pending(pod) {
+			pods[i] = assumed
+		}
+	}
 }
 
 // Standing returns the pods of each gang that stand and that chosen accepts, as the API server shows them.

@@ -79,8 +79,8 @@ func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
 	return &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(), Finished: finished,
 		PodGroups: schedulinglisters.NewPodGroupLister(podGroups), Topologies: kailisters.NewTopologyLister(topologies),
-		Assumed: func(gang.Key) []*corev1.Pod { return assumed }, Ours: func(string) bool { return true },
-		Ended: func(gang.Key) map[string]int { return nil },
+		Unshown: func(gang.Key) ([]*corev1.Pod, map[string]int) { return assumed, nil },
+		Ours:    func(string) bool { return true },
 	}
 }
 
@@ -210,7 +210,7 @@ func TestPodsThatHaveDoneTheirWorkAreOfTheirGangStill(t *testing.T) {
 	}
 	pods, err := read.WithFinished(key, []*corev1.Pod{member("done", "n"), member("running", "n")})
 	require.NoError(t, err)
-	read.Ended = func(of gang.Key) map[string]int { return map[string]int{of.Name: 2} }
+	read.Unshown = func(of gang.Key) ([]*corev1.Pod, map[string]int) { return nil, map[string]int{of.Name: 2} }
 	if more, err := read.WithFinished(key, nil); err != nil || len(more) != 3 || !gang.Done(more[2]) ||
 		gang.LeafOf(more[2]) != "g" {
 		t.Errorf("with two that are gone: %v, %v", nodesOf(more), err)

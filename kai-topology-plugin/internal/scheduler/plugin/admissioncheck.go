@@ -36,7 +36,7 @@ const (
 // admission answers Kueue's AdmissionChecks: whether a gang fits now, before Kueue gives its quota to it. It decides as
 // the scheduler does, on a copy of the cluster, and writes the states of its checks.
 type admission struct {
-	*mender
+	*Plugin
 	client dynamic.Interface
 	// decide is answer, or what a test has in its place.
 	decide                func(context.Context, *kueue.Workload) (state, message string, err error)
@@ -54,7 +54,7 @@ func (p *Plugin) admitBy(ctx context.Context, leading <-chan struct{}) error {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	checks, workloads := factory.ForResource(kueue.AdmissionChecks), factory.ForResource(kueue.Workloads)
 	a := &admission{
-		mender: p.mender, client: client, checks: checks.Lister(), workloads: workloads.Lister(),
+		Plugin: p, client: client, checks: checks.Lister(), workloads: workloads.Lister(),
 		checksSync: checks.Informer().HasSynced, knownSync: workloads.Informer().HasSynced,
 		wake: make(chan struct{}, 1),
 	}

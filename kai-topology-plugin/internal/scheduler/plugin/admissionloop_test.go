@@ -79,7 +79,7 @@ func TestAWorkloadWithoutAnAnswerKeepsNoOtherWaiting(t *testing.T) {
 				return true, asks(of, "00"), nil
 			})
 			a := &admission{
-				mender: &mender{clock: clock.RealClock{}}, client: client,
+				Plugin: &Plugin{clock: clock.RealClock{}}, client: client,
 				checks:    cache.NewGenericLister(stored(check), kueue.AdmissionChecks.GroupResource()),
 				workloads: cache.NewGenericLister(stored(asks("b", "02"), asks("a", "01")), kueue.Workloads.GroupResource()),
 				decide: func(_ context.Context, workload *kueue.Workload) (string, string, error) {

@@ -26,7 +26,7 @@ const (
 
 // adviser finds out, beside the scheduling loop, with which nodes gangs would fit that do not.
 type adviser struct {
-	*mender
+	*Plugin
 	queue workqueue.TypedDelayingInterface[gang.Key]
 
 	mu sync.Mutex
@@ -40,8 +40,8 @@ type advised struct {
 	advice  podgroupstatus.Advice
 }
 
-func newAdviser(m *mender) *adviser {
-	return &adviser{mender: m, queue: workqueue.NewTypedDelayingQueue[gang.Key](), known: map[gang.Key]advised{}}
+func newAdviser(p *Plugin) *adviser {
+	return &adviser{Plugin: p, queue: workqueue.NewTypedDelayingQueue[gang.Key](), known: map[gang.Key]advised{}}
 }
 
 // About implements podgroupstatus.Adviser.

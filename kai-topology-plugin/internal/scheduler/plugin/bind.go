@@ -112,8 +112,8 @@ func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 // levelsOf returns the levels of the Topology that is named for a leaf, or nearest above it, or for the gang and its
 // related gangs.
 func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
-	tree := p.gangs.Tree(gang.KeyOfPodGroup(podGroup))
-	if tree == nil {
+	tree, hold := gang.Read(podGroup, p.lister.Levels)
+	if hold != nil {
 		return nil
 	}
 	name := podGroup.Annotations[scheduling.AnnotationSharedTopology]
@@ -123,8 +123,7 @@ func (p *Plugin) levelsOf(podGroup *scheduling.PodGroup, leaf string) []string {
 			break
 		}
 	}
-	levels := p.lister.LevelKeys(name)
-	return levels
+	return p.lister.LevelKeys(name)
 }
 
 // placedWith are the pods of a pod's leaf that have a node or a plan, given the nodes of plans.

@@ -271,7 +271,7 @@ func (b *bench) waiting(pod *corev1.Pod) *gangstate.Waiting {
 // stopTheClock has the time of the plugin stand still.
 func (b *bench) stopTheClock() {
 	stopped := testingclock.NewFakePassiveClock(time.Now())
-	b.plugin.clock, b.plugin.effects.clock, b.plugin.reader.clock = stopped, stopped, stopped
+	b.plugin.clock, b.plugin.effects.clock = stopped, stopped
 }
 
 // unreserve is what the scheduler does with a pod that was sent back.

@@ -1,40 +1,25 @@
 package plugin
 
 import (
-	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/relationstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // measure counts when it is asked, which is as often as metrics are scraped.
 type measure struct {
-	lister   *ganglister.Lister
-	profiles *profiles
-	// counted yields the gangs that a key of relations has in common.
-	counted gang.Related
+	*Plugin
 	// lay brings the copy of the cluster in step, for as long as run takes.
 	lay func(cluster *inventory.Inventory, run func(*turns.Table) error) error
-}
-
-func newMeasure(ctx context.Context, lister *ganglister.Lister, all *profiles, gangs *gangstate.State) measure {
-	return measure{
-		lister: lister, profiles: all, counted: gangs.Related,
-		lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
-			return all.copied.On(ctx, cluster, run)
-		},
-	}
 }
 
 // Capacity counts what is free in domains, and how many more gangs of the named shapes fit.
@@ -107,7 +92,7 @@ func (m *measure) relationsOf(
 	if standing.Tree == nil {
 		return nil
 	}
-	standing.Relate(m.counted)
+	standing.Relate(m.gangs.Related)
 	judged, err := domains.Of(standing)
 	if err != nil {
 		klog.Background().Error(err, "Judging the relations of a gang", "podGroup", key)

@@ -18,12 +18,12 @@ func (p *Plugin) account(asked *request, answer *solve.Answer) {
 		return
 	}
 	claim := overtaking.ClaimOf(asked.Gang, answer)
-	first, effects := p.gangs.DidNotFit(asked.Gang, claim, p.view.Bettered(), asked.began)
-	if first && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
-		p.gangs.Recount(asked.Key(), p.tookSince(claim))
+	var before []gangstate.Taking
+	if !p.gangs.View(asked.Key()).Waits && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
+		before = p.tookSince(claim)
 	}
-	p.effects.do(effects)
-	p.effects.do(p.reader.reserver.Extend(asked.Key(), p.clock.Now()))
+	p.effects.do(p.gangs.DidNotFit(asked.Gang, claim, p.view.Bettered(), asked.began, before))
+	p.effects.do(p.reserver.Extend(asked.Key(), p.clock.Now()))
 }
 
 // afterReserving returns an answer, or another one after room was reserved for a gang that would be overtaken once too
@@ -34,7 +34,7 @@ func (p *Plugin) afterReserving(
 	if len(answer.Nodes) == 0 {
 		return answer, nil
 	}
-	reserved, effects, err := p.reader.reserver.Before(ctx, overtaking.TakingOf(asked.Gang, answer), p.clock.Now())
+	reserved, effects, err := p.reserver.Before(ctx, overtaking.TakingOf(asked.Gang, answer), p.clock.Now())
 	p.effects.do(effects)
 	if err != nil || !reserved {
 		return answer, err

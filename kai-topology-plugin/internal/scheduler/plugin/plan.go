@@ -48,7 +48,7 @@ func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*req
 	read.version = p.lister.VersionOf(podGroup)
 	assembled, held, err := p.lister.Assemble(podGroup)
 	read.Gang, read.lacks = assembled, held
-	return read, planner.Hold(&cycle{reader: p.reader}, assembled, held), err
+	return read, planner.Hold(&cycle{Plugin: p}, assembled, held), err
 }
 
 // plan decides the whole gang of a pod on the nodes as they are, and opens the plan if there is one. It returns the
@@ -164,7 +164,7 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 // answer decides a gang. The snapshot may be ahead of the events that report room, or behind them: turns depend on the
 // room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*solve.Answer, error) {
-	request, stale, err := p.reader.ask(asked.Gang, asked.lacks, asked.nodes)
+	request, stale, err := p.ask(asked.Gang, asked.lacks, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (p *Plugin) stillTrue(asked *request) *solve.Answer {
 	}
 	var room clusterview.Reserved
 	if answer.Basis.Reserves() {
-		kept := (&cycle{reader: p.reader, nodes: asked.nodes}).Kept(asked.Gang)
+		kept := (&cycle{Plugin: p, nodes: asked.nodes}).Kept(asked.Gang)
 		if room = kept.Room; answer.Overtaking {
 			room = room.And(kept.Overdue)
 		}

@@ -47,6 +47,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/decide/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/eligibility"
@@ -55,6 +56,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/podgroupstatus"
 	"packtree.dev/shared/client/clientset/versioned"
+	"packtree.dev/shared/packing"
 )
 
 // Name is the plugin's name in a KubeSchedulerConfiguration.
@@ -67,7 +69,6 @@ type Plugin struct {
 	// name is that of the plugin's own profile.
 	name     string
 	lister   *ganglister.Lister
-	reader   *reader
 	hints    *queueingHints
 	effects  *executor
 	view     *clusterview.View
@@ -77,12 +78,15 @@ type Plugin struct {
 	bindings inFlight
 	stopper  *staleness.Stopper
 	plain    *preemptForPlain
-	measure  measure
 	// mender and adviser work beside the scheduling loop.
 	mender  *mender
 	adviser *adviser
 	claims  claims
 	usages  zoneUsages
+	// placement is for gangs that do not say which domains they would rather have.
+	placement packing.Placement
+	reserver  overtaking.Reserver
+	names     nodeNames
 	// started is when this process began to count overtaking.
 	started time.Time
 }
@@ -139,12 +143,12 @@ func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) 
 		if err := made.watchRejected(shared.zones.failed); err != nil {
 			return nil, err
 		}
-		made.reader.placement = arguments.Placement
+		made.placement = arguments.Placement
 		made.effects.status.SetCondition = setCondition
 		made.effects.status.Natives = podgroupstatus.Natives{Groups: shared.natives.Groups, Client: untyped}
 		made.mender.unset = arguments.repair
 		if arguments.ReserveFor != nil {
-			made.reader.reserver.For = arguments.ReserveFor.Duration
+			made.reserver.For = arguments.ReserveFor.Duration
 		}
 		if arguments.AdmissionCheck {
 			if err := made.admitBy(ctx, leading); err != nil {
@@ -205,7 +209,7 @@ func newPluginAmong(
 	view.SeeZones(&all.zones.catalogue)
 	lister := &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
-		Zones: &all.zones.catalogue, Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
+		Zones: &all.zones.catalogue, Finished: finished, Unshown: gangs.Unshown, Ours: all.have,
 	}
 	hints := &queueingHints{lister: lister, view: view}
 	all.add(filters.ProfileName(), own{gangs, hints.all()})
@@ -214,7 +218,6 @@ func newPluginAmong(
 		profiles: all,
 		name:     filters.ProfileName(),
 		lister:   lister,
-		reader:   newReader(handle, lister, gangs, view),
 		hints:    hints,
 		effects: &executor{
 			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{},
@@ -226,13 +229,16 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
-		measure:  newMeasure(ctx, lister, all, gangs),
 		claims: claims{
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		},
 	}
+	plugin.reserver = overtaking.Reserver{
+		Gangs: gangs, Request: plugin.overdue, For: overtaking.DefaultReserveFor,
+		Snapshot: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
+	}
 	plugin.mender = newMender(plugin)
-	plugin.adviser = newAdviser(plugin.mender)
+	plugin.adviser = newAdviser(plugin)
 	plugin.effects.roomChanged = plugin.mender.clusterChanged
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err

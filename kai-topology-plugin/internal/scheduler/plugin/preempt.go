@@ -71,7 +71,7 @@ func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	if given, err := p.giveBack(ctx, asked.Pending); given || err != nil {
 		return err
 	}
-	if refused(known.Last) && p.gangs.ReservesBelow(asked.Rank()) {
+	if refused(known.Last) && p.gangs.Reserved(asked.Rank(), nil).Below {
 		// Room that is reserved now is soon used by pods that can be victims.
 		p.gangs.TurnAway(pod)
 	}
@@ -120,14 +120,14 @@ func (p *Plugin) choose(ctx context.Context, asked *request, wants wanted) (*pre
 		return nil, err
 	}
 	for _, asked.Gang = range wants.gangs {
-		request, _, err := p.reader.ask(asked.Gang, nil, asked.nodes)
+		request, _, err := p.ask(asked.Gang, nil, asked.nodes)
 		if err != nil {
 			return nil, err
 		}
 		choice, err := preemption.Find(ctx, preemption.Request{
 			Request: request.Keeping(), Snapshot: nodes, Candidates: candidates,
 			Decide: func() (*solve.Answer, error) {
-				without, _, err := p.reader.ask(asked.Gang, nil, asked.nodes)
+				without, _, err := p.ask(asked.Gang, nil, asked.nodes)
 				if err != nil {
 					return nil, err
 				}

@@ -252,7 +252,7 @@ func TestAQuestionLeavesNominationsAlone(t *testing.T) {
 		&fwk.NominatingInfo{NominatedNodeName: "n0", NominatingMode: fwk.ModeOverride})
 	all, err := bench.SnapshotSharedLister().NodeInfos().List()
 	require.NoError(t, err)
-	_, stale, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, nil, all)
+	_, stale, err := bench.plugin.ask(bench.read(t, youngGang, young).Gang, nil, all)
 	if err != nil || len(stale) != 1 || len(bench.NominatedPodsForNode("n0")) != 1 {
 		t.Fatalf("stale are %d nominations, and left %d: %v", len(stale), len(bench.NominatedPodsForNode("n0")), err)
 	}

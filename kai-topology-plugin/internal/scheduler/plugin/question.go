@@ -7,33 +7,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/utils/clock"
 
-	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/packing"
 )
-
-// reader reads what decisions are made of.
-type reader struct {
-	handle fwk.Handle
-	lister *ganglister.Lister
-	gangs  *gangstate.State
-	view   *clusterview.View
-	// placement is for gangs that do not say which domains they would rather have.
-	placement packing.Placement
-	reserver  overtaking.Reserver
-	names     nodeNames
-	clock     clock.PassiveClock
-}
 
 // nodeNames are those of the nodes of a snapshot, in its order. Kube-scheduler gives the same slice again until a node
 // comes or goes; to read each node for its name takes most of a millisecond for thousands that are in no cache of the
@@ -53,51 +36,36 @@ func (n *nodeNames) of(nodes []fwk.NodeInfo) []string {
 	return n.names
 }
 
-func newReader(
-	handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View,
-) *reader {
-	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view, clock: clock.RealClock{}}
-	r.reserver = overtaking.Reserver{
-		Gangs: gangs, Request: r.waiting, For: overtaking.DefaultReserveFor,
-		Snapshot: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
-	}
-	return r
-}
-
-// waiting reads what the decision about a gang that waits is made of; nil if it cannot be planned.
-func (r *reader) waiting(key gang.Key) (*solve.Request, error) {
-	podGroup, err := r.lister.PodGroup(key)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading PodGroup %s: %w", key, err)
-	}
-	assembled, held, err := r.lister.Assemble(podGroup)
-	if err != nil || held != nil {
-		return nil, err
-	}
-	nodes, err := r.handle.SnapshotSharedLister().NodeInfos().List()
+// overdue reads what the decision about a gang that waits is made of; nil if it cannot be planned as a whole.
+func (p *Plugin) overdue(key gang.Key) (*solve.Request, error) {
+	nodes, err := p.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	request, _, err := r.ask(assembled, held, nodes)
+	asked, held, err := p.read(key, nil, nodes)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil || held != nil || asked.lacks != nil {
+		return nil, err
+	}
+	request, _, err := p.ask(asked.Gang, nil, nodes)
 	return &request, err
 }
 
 // ask assembles the request to decide a gang on nodes as they are, and returns the pods that were given a node by a
 // plan that did not come true.
-func (r *reader) ask(
+func (p *Plugin) ask(
 	assembled *gang.Gang, held *gang.Hold, nodes []fwk.NodeInfo,
 ) (solve.Request, []*corev1.Pod, error) {
-	cycle := &cycle{reader: r, nodes: nodes}
+	cycle := &cycle{Plugin: p, nodes: nodes}
 	request, err := planner.Request(cycle, assembled, held)
 	return request, cycle.stale, err
 }
 
 // cycle is the cluster as a cycle of the scheduler sees it.
 type cycle struct {
-	*reader
+	*Plugin
 	nodes []fwk.NodeInfo
 	// stale are pods that were given a node by a plan that did not come true.
 	stale []*corev1.Pod
@@ -157,8 +125,8 @@ func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
 
 // undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn
 // here. Up to then gangs that are not above it leave the room alone.
-func (r *reader) undecided(key gang.Key, pod *corev1.Pod, asking gang.Rank) bool {
-	pod = r.lister.Latest(pod)
+func (p *Plugin) undecided(key gang.Key, pod *corev1.Pod, asking gang.Rank) bool {
+	pod = p.lister.Latest(pod)
 	return key != asking.Gang && gang.Pending(pod) && pod.Status.NominatedNodeName != "" &&
-		kubeframework.Priority(pod) >= asking.Priority && r.gangs.View(key).Undecided
+		kubeframework.Priority(pod) >= asking.Priority && p.gangs.View(key).Undecided
 }

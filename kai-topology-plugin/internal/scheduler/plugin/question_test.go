@@ -41,7 +41,7 @@ func TestTheSchedulerAsksAsManifestsDo(t *testing.T) {
 			}
 			offline, err := table.Request(turn)
 			require.NoError(t, err)
-			live, _, err := bench.plugin.reader.ask(asked.Gang, asked.lacks, infos)
+			live, _, err := bench.plugin.ask(asked.Gang, asked.lacks, infos)
 			require.NoError(t, err)
 			assert.Empty(t, cmp.Diff(related.Asked(&offline), related.Asked(&live)),
 				"seed %d, gang %s (-manifests +scheduler)", seed, turn.Rank.Gang)

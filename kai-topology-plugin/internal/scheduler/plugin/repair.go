@@ -10,10 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes"
-	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
@@ -22,7 +19,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/repairpolicy"
 )
@@ -50,18 +46,7 @@ const (
 // before: it plans the same again and goes on, or finds that the move is not needed or does not fit any more, and gives
 // the seats up.
 type mender struct {
-	lister   *ganglister.Lister
-	gangs    *gangstate.State
-	effects  *executor
-	clock    clock.PassiveClock
-	profiles *profiles
-	// name is that of the own profile, and reader has its arguments.
-	name   string
-	reader *reader
-
-	client kubernetes.Interface
-	pdbs   policylisters.PodDisruptionBudgetLister
-	claims claims
+	*Plugin
 	// unset is the policy of gangs that do not say what may be moved.
 	unset repairpolicy.Policy
 	wake  chan struct{}
@@ -73,11 +58,7 @@ type mender struct {
 
 func newMender(p *Plugin) *mender {
 	return &mender{
-		lister: p.lister, gangs: p.gangs, effects: p.effects, clock: p.clock,
-		profiles: p.profiles, name: p.name, reader: p.reader,
-		client: p.handle.ClientSet(), pdbs: p.pdbs, claims: p.claims,
-		unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter},
-		wake:  make(chan struct{}, 1),
+		Plugin: p, unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter}, wake: make(chan struct{}, 1),
 	}
 }
 
@@ -259,7 +240,7 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 func (m *mender) moveOf(podGroup *scheduling.PodGroup, whole bool) gangstate.Move {
 	move := m.gangs.MoveOf(podGroup)
 	if len(move.Seats) == 0 && move.Step == gangstate.MoveEvicts {
-		m.giveUp(gang.KeyOfPodGroup(podGroup), "the room that was held for it is gone")
+		m.giveUp(podGroup, move, "the room that was held for it is gone")
 		move.Progress = move.Over()
 	}
 	if whole && move.Rest != (gangstate.Respite{}) {
@@ -273,15 +254,6 @@ func (m *mender) moveOf(podGroup *scheduling.PodGroup, whole bool) gangstate.Mov
 // the longer looks take, the rarer they are.
 func (m *mender) holdFor(r *round, podGroup *scheduling.PodGroup) time.Duration {
 	return gangstate.MoveHold(podGroup) + 2*repairShare*max(m.took, m.clock.Now().Sub(r.now))
-}
-
-// rest leaves a gang alone for some time.
-func (m *mender) rest(r *round, podGroup *scheduling.PodGroup, until time.Time) {
-	key := gang.KeyOfPodGroup(podGroup)
-	rest := gangstate.Respite{Until: until, Of: r.policies[key]}
-	move := m.gangs.MoveOf(podGroup)
-	move.Progress = move.Rested(rest)
-	m.effects.do(m.gangs.Proceed(key, move))
 }
 
 // goOn evicts the rest of the pods of a move that has begun, if all seats are still held.

@@ -36,7 +36,9 @@ func (m *mender) follow(r *round, podGroup *scheduling.PodGroup, plan repair.Pla
 		case scheduling.ReasonMoveBudget:
 			r.soon(repairSoon) // No event says when the budget lets more pods go.
 		case scheduling.ReasonMoveNotAllowed:
-			m.rest(r, podGroup, r.now.Add(adviceRest)) // It is advice only.
+			move := m.gangs.MoveOf(podGroup) // It is advice only.
+			move.Progress = move.Rested(gangstate.Respite{Until: r.now.Add(adviceRest), Of: r.policies[key]})
+			m.effects.do(m.gangs.Proceed(key, move))
 			r.soon(adviceRest)
 		}
 	case r.now.Before(due) && !r.held.Has(key):
@@ -95,17 +97,18 @@ func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
 
 // abandon gives up the seats of a gang if some are held, and says nothing more of it.
 func (m *mender) abandon(r *round, podGroup *scheduling.PodGroup, why string) {
-	key := gang.KeyOfPodGroup(podGroup)
-	if len(m.gangs.MoveOf(podGroup).Seats) > 0 {
-		m.giveUp(key, why)
+	if move := m.gangs.MoveOf(podGroup); len(move.Seats) > 0 {
+		m.giveUp(podGroup, move, why)
 	}
-	r.said[key] = gangstate.Repair{}
+	r.said[gang.KeyOfPodGroup(podGroup)] = gangstate.Repair{}
 }
 
 // giveUp ends a move.
-func (m *mender) giveUp(key gang.Key, why string) {
+func (m *mender) giveUp(podGroup *scheduling.PodGroup, move gangstate.Move, why string) {
 	metrics.RepairMove(metrics.MoveGivenUp)
-	m.effects.do(m.gangs.EndMove(key))
+	key := gang.KeyOfPodGroup(podGroup)
+	_, effects := m.gangs.HoldMove(key, gangstate.Move{Progress: move.Over()}, nil, m.clock.Now())
+	m.effects.do(effects)
 	m.effects.announce(key, gangevents.News{
 		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
 	})
@@ -119,8 +122,8 @@ func (m *mender) evictMoved(ctx context.Context, r *round, podGroup *scheduling.
 		evicted, err := m.evictForMove(ctx, key, pod)
 		switch {
 		case apierrors.IsTooManyRequests(err) && move.Evicted == 0:
-			m.rest(r, podGroup, m.clock.Now().Add(budgetRest))
-			m.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
+			move.Progress = move.Rested(gangstate.Respite{Until: m.clock.Now().Add(budgetRest), Of: r.policies[key]})
+			m.giveUp(podGroup, move, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
 			return
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Evicting a pod that is to move", "pod", klog.KObj(pod), "podGroup", key)
@@ -144,7 +147,7 @@ func (m *mender) evictMoved(ctx context.Context, r *round, podGroup *scheduling.
 
 // evictForMove evicts a pod, and reports whether that was necessary: it may be gone, or another one of its name.
 func (m *mender) evictForMove(ctx context.Context, key gang.Key, pod *corev1.Pod) (evicted bool, err error) {
-	err = m.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+	err = m.handle.ClientSet().PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
 	})

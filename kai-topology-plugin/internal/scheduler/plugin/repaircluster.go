@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
@@ -19,9 +18,9 @@ import (
 )
 
 // speaksFor reports whether it is for this profile to report on a gang.
-func (m *mender) speaksFor(key gang.Key) bool {
-	pods, err := m.lister.Shown(key)
-	return err == nil && m.profiles.speaksFor(m.name, pods)
+func (p *Plugin) speaksFor(key gang.Key) bool {
+	pods, err := p.lister.Shown(key)
+	return err == nil && p.profiles.speaksFor(p.name, pods)
 }
 
 // shown is the cluster as the API server shows it. Nothing in it may be changed.
@@ -50,29 +49,23 @@ func shown(lister *ganglister.Lister) (*inventory.Inventory, error) {
 
 // shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a
 // node already.
-func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
-	cluster, err := shown(m.lister)
+func (p *Plugin) shownAndAssumed() (*inventory.Inventory, error) {
+	cluster, err := shown(p.lister)
 	if err != nil {
 		return nil, err
 	}
-	cluster.Placement = m.reader.placement
-	assumed := map[types.UID]*corev1.Pod{}
+	cluster.Placement = p.placement
+	gangs := make([]gang.Key, 0, len(cluster.PodGroups))
 	for _, podGroup := range cluster.PodGroups {
-		for _, pod := range m.lister.Assumed(gang.KeyOfPodGroup(podGroup)) {
-			assumed[pod.UID] = pod
-		}
+		gangs = append(gangs, gang.KeyOfPodGroup(podGroup))
 	}
-	for i, pod := range cluster.Pods {
-		if placed := assumed[pod.UID]; placed != nil && pod.Spec.NodeName == "" {
-			cluster.Pods[i] = placed
-		}
-	}
+	p.lister.Assume(cluster.Pods, gangs...)
 	return cluster, nil
 }
 
 // reserved is the room that a gang has to leave to others.
-func (m *mender) reserved(asking gang.Key, priority int32) clusterview.Reserved {
-	return m.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, nil).Room
+func (p *Plugin) reserved(asking gang.Key, priority int32) clusterview.Reserved {
+	return p.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, nil).Room
 }
 
 // stillStanding returns those of some pods that stand yet.

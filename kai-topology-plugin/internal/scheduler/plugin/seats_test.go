@@ -124,7 +124,7 @@ func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 		moved.Labels["color"] = "red"
 		bench.plugin.nodeHandler().OnUpdate(node, moved)
 	}
-	if assumed := bench.plugin.lister.Assumed(theGang); len(assumed) != 1 || assumed[0].Spec.NodeName != onA {
+	if assumed, _ := bench.plugin.gangs.Unshown(theGang); len(assumed) != 1 || assumed[0].Spec.NodeName != onA {
 		t.Fatal("a label that is no level's breaks the plan")
 	}
 	for _, node := range all {

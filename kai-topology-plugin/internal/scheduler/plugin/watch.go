@@ -15,7 +15,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/staleness"
+	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/metrics"
@@ -74,7 +76,9 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	}
 	p.profiles.natives.Tell(p.lister.Topologies, p.nativeChanged)
 	metrics.Register()
-	metrics.ServeDomains(&p.measure)
+	metrics.ServeDomains(&measure{Plugin: p, lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
+		return p.profiles.copied.On(ctx, cluster, run)
+	}})
 	factory.Start(ctx.Done())
 	go p.begin(ctx, known, leading)
 	return nil
