@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/kueue"
@@ -168,19 +169,18 @@ func byAge(a, b *corev1.Pod) int {
 // Rank is the gang's place in the order of decisions. Its priority is the highest priority of its pods, usually the
 // same for all of them.
 func (g *Gang) Rank() Rank {
-	rank := Rank{
-		Begun: g.Tree != nil && len(g.Standing) > 0 && !g.Satisfied(NoPending),
-		Since: g.PodGroup.CreationTimestamp.Time,
-		Gang:  Key{Namespace: g.PodGroup.Namespace, Name: g.PodGroup.Name},
+	return Rank{
+		Priority: g.Priority(),
+		Begun:    g.Tree != nil && len(g.Standing) > 0 && !g.Satisfied(NoPending),
+		Since:    g.PodGroup.CreationTimestamp.Time,
+		Gang:     g.Key(),
 	}
-	rank.Priority = g.Priority()
-	return rank
 }
 
 // Priority returns the highest priority of the gang's pods.
 func (g *Gang) Priority() (highest int32) {
 	for i, pod := range slices.Concat(g.Pending, g.Standing) {
-		if priority := priorityOf(pod); i == 0 || priority > highest {
+		if priority := corev1helpers.PodPriority(pod); i == 0 || priority > highest {
 			highest = priority
 		}
 	}
@@ -193,13 +193,6 @@ func (g *Gang) PreemptsNobody() bool {
 		policy := pod.Spec.PreemptionPolicy
 		return policy != nil && *policy == corev1.PreemptNever
 	})
-}
-
-func priorityOf(pod *corev1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
 }
 
 // Satisfied reports whether the minima of the whole tree are met by the standing pods and those pending ones that

@@ -4,27 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
-
-// Shape is what gangs that are alike ask for: so many alike pods, all of them in one domain of a level.
-type Shape struct {
-	// Name distinguishes it from the others that are counted with it. It stays with what the shape asks for.
-	Name string
-	// Pods is how many pods a gang has, at least 1.
-	Pods int64
-	// Requests is what each pod takes of its node.
-	Requests packing.Resources
-	// RequiredLevel is the node label key of the level that the gang needs one domain of; "" if it may stand anywhere.
-	RequiredLevel string
-	// Takes reports whether a node may take the pods, whatever is free on it; nil if each may. Nodes that are cordoned
-	// or out of service take none, and are not asked about.
-	Takes func(*corev1.Node) bool
-}
 
 // LevelSlots is how many more gangs of a shape fit into the domains of a level.
 type LevelSlots struct {
@@ -74,19 +56,6 @@ func Slots(trial *clusterview.Trial, topologies map[string][]string, shapes []Sh
 		}
 	}
 	return counted
-}
-
-// asked is a pod of the shape for the engine.
-func (s *Shape) asked(trial *clusterview.Trial) *packing.Shape {
-	return &packing.Shape{
-		Key: "slots of " + s.Name, Requests: s.Requests,
-		Excluded: func(name string) string {
-			if node := trial.Node(name).Node(); nodes.Schedulable(node) && (s.Takes == nil || s.Takes(node)) {
-				return ""
-			}
-			return "it takes no pods of the shape"
-		},
-	}
 }
 
 // count counts the gangs of one shape in one topology.

@@ -98,30 +98,30 @@ func flat(levels []capacity.LevelSlots) map[string]int64 {
 }
 
 func TestSlots(t *testing.T) {
-	asking := func(gpus int64) packing.Resources { return packing.Resources{gpu: gpus, "pods": 1} }
+	asking := func(gpus int64) corev1.ResourceList { return amounts(packing.Resources{gpu: gpus}) }
 	for name, c := range map[string]struct {
 		shape  capacity.Shape
 		change func(*inventory.Inventory)
 		want   map[string]int64
 	}{
 		"a gang that may stand anywhere is counted in each domain by itself": {
-			shape: capacity.Shape{Pods: 2, Requests: asking(4)},
+			shape: capacity.Shape{Pods: 2, Resources: asking(4)},
 			want:  map[string]int64{"zone": 4, "z1": 2, "z2": 2, "rack": 2, "z1/r1": 1, "z1/r2": 0, "z2/r1": 1},
 		},
 		"one that requires a rack does not use what is left over in two of them": {
-			shape: capacity.Shape{Pods: 3, Requests: asking(2), RequiredLevel: "rack"},
+			shape: capacity.Shape{Pods: 3, Resources: asking(2), RequiredLevel: "rack"},
 			want:  map[string]int64{"zone": 4, "z1": 3, "z2": 1, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
 		},
 		"one that requires a zone does, and takes nodes without a rack": {
-			shape: capacity.Shape{Pods: 3, Requests: asking(2), RequiredLevel: "zone"},
+			shape: capacity.Shape{Pods: 3, Resources: asking(2), RequiredLevel: "zone"},
 			want:  map[string]int64{"zone": 5, "z1": 3, "z2": 2, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
 		},
 		"what there is least of counts": {
-			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{gpu: 1, "cpu": 16000}},
+			shape: capacity.Shape{Pods: 1, Resources: amounts(packing.Resources{gpu: 1, "cpu": 16000})},
 			want:  map[string]int64{"zone": 10, "z1": 6, "z2": 4, "rack": 8, "z1/r1": 4, "z1/r2": 2, "z2/r1": 2},
 		},
 		"what pods take is not free": {
-			shape: capacity.Shape{Pods: 1, Requests: asking(4)},
+			shape: capacity.Shape{Pods: 1, Resources: asking(4)},
 			change: func(cluster *inventory.Inventory) {
 				cluster.Pods = []*corev1.Pod{pod("x", "a", packing.Resources{gpu: 2}), pod("y", "b", packing.Resources{gpu: 3})}
 			},
@@ -129,9 +129,14 @@ func TestSlots(t *testing.T) {
 		},
 		"nodes that are cordoned, out of service, refused or gone have no room": {
 			shape: capacity.Shape{
-				Pods: 1, Requests: asking(1), Takes: func(node *corev1.Node) bool { return node.Name != "c" },
+				Pods: 1, Resources: asking(1), NodeSelector: map[string]string{"picked": "yes"},
 			},
 			change: func(cluster *inventory.Inventory) {
+				for _, node := range cluster.Nodes {
+					if node.Name != "c" {
+						node.Labels["picked"] = "yes"
+					}
+				}
 				cluster.Nodes[0].Spec.Unschedulable = true
 				taint := func(at int, key string, effect corev1.TaintEffect) {
 					spec := &cluster.Nodes[at].Spec
@@ -144,11 +149,11 @@ func TestSlots(t *testing.T) {
 			want: map[string]int64{"zone": 8, "z1": 0, "z2": 8, "rack": 0, "z1/r1": 0, "z1/r2": 0},
 		},
 		"a resource that no node has leaves no room": {
-			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{"example.com/other": 1}},
+			shape: capacity.Shape{Pods: 1, Resources: amounts(packing.Resources{"example.com/other": 1})},
 			want:  map[string]int64{"zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
 		},
 		"a topology without the level is not told of": {
-			shape: capacity.Shape{Pods: 1, Requests: asking(1), RequiredLevel: "block"},
+			shape: capacity.Shape{Pods: 1, Resources: asking(1), RequiredLevel: "block"},
 			want:  map[string]int64{},
 		},
 	} {
@@ -166,8 +171,8 @@ func TestSlots(t *testing.T) {
 
 func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
 	shapes := []capacity.Shape{
-		{Name: "s", Pods: 1, Requests: packing.Resources{"pods": 110}},
-		{Name: "u", Pods: 9, Requests: packing.Resources{gpu: 1}},
+		{Name: "s", Pods: 1, Resources: amounts(packing.Resources{"cpu": 32000})},
+		{Name: "u", Pods: 9, Resources: amounts(packing.Resources{gpu: 1})},
 	}
 	in := func(path string, slots int64) capacity.DomainSlots {
 		return capacity.DomainSlots{Path: strings.Split(path, "/"), Slots: slots}
@@ -238,7 +243,9 @@ func (m *model) slots(shape capacity.Shape, domain []string) int64 {
 		}
 	}
 	depth := slices.Index(zonesAndRacks["t"], shape.RequiredLevel) + 1
-	search := &search{shape: shape, free: free, known: map[string]int64{}}
+	asks := packing.Resources{gpu: shape.Resources.Name(gpu, resource.DecimalSI).Value(),
+		"cpu": shape.Resources.Cpu().MilliValue()}
+	search := &search{pods: shape.Pods, asks: asks, free: free, known: map[string]int64{}}
 	for _, name := range names {
 		path := pathOf(m.nodes[name].Labels, depth)
 		search.domains = append(search.domains, fmt.Sprint(path))
@@ -248,8 +255,9 @@ func (m *model) slots(shape capacity.Shape, domain []string) int64 {
 }
 
 func (m *model) lets(name string, shape capacity.Shape) bool {
-	spec := m.nodes[name].Spec
-	return !spec.Unschedulable && len(spec.Taints) == 0 && (shape.Takes == nil || shape.Takes(m.nodes[name]))
+	node := m.nodes[name]
+	return !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 &&
+		(shape.NodeSelector == nil || node.Labels["picked"] == shape.NodeSelector["picked"])
 }
 
 // pathOf returns the first label values of a node, nil if it lacks one of them.
@@ -266,7 +274,8 @@ func pathOf(labels map[string]string, depth int) []string {
 
 // search goes through all ways to put pods on nodes, one after the other.
 type search struct {
-	shape   capacity.Shape
+	pods    int64
+	asks    packing.Resources
 	free    []packing.Resources
 	domains []string
 	stands  []bool
@@ -277,7 +286,7 @@ type search struct {
 // so many pods.
 func (s *search) most(lacks int64, domain string) (best int64) {
 	if lacks == 0 {
-		return 1 + s.most(s.shape.Pods, "")
+		return 1 + s.most(s.pods, "")
 	}
 	state := fmt.Sprint(s.free, lacks, domain)
 	if known, ok := s.known[state]; ok {
@@ -288,18 +297,18 @@ func (s *search) most(lacks int64, domain string) (best int64) {
 			continue
 		}
 		fits := true
-		for resource, amount := range s.shape.Requests {
+		for resource, amount := range s.asks {
 			// Of what it does not ask for, pods may take more than there is.
 			fits = fits && (amount == 0 || free[resource] >= amount)
 		}
 		if !fits {
 			continue
 		}
-		for resource, amount := range s.shape.Requests {
+		for resource, amount := range s.asks {
 			free[resource] -= amount
 		}
 		best = max(best, s.most(lacks-1, s.domains[i]))
-		for resource, amount := range s.shape.Requests {
+		for resource, amount := range s.asks {
 			free[resource] += amount
 		}
 	}
@@ -336,12 +345,12 @@ func TestSlotsAreTheMostThatFit(t *testing.T) {
 		for i := range shapes {
 			shapes[i] = capacity.Shape{
 				Name: fmt.Sprint(i), Pods: rapid.Int64Range(1, 3).Draw(t, "pods of the gang"),
-				Requests: packing.Resources{gpu: rapid.Int64Range(1, 3).Draw(t, "gpus"),
-					"cpu": rapid.Int64Range(0, 2).Draw(t, "cpus")},
+				Resources: amounts(packing.Resources{gpu: rapid.Int64Range(1, 3).Draw(t, "gpus"),
+					"cpu": rapid.Int64Range(0, 2).Draw(t, "cpus")}),
 				RequiredLevel: rapid.SampledFrom([]string{"", "zone", "rack"}).Draw(t, "required"),
 			}
 			if rapid.Bool().Draw(t, "picky") {
-				shapes[i].Takes = func(node *corev1.Node) bool { return node.Labels["picked"] == "" }
+				shapes[i].NodeSelector = map[string]string{"picked": "yes"}
 			}
 		}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
-	"packtree.dev/kai-topology-plugin/internal/scheduler/shapes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/packing"
@@ -20,7 +19,7 @@ type arguments struct {
 	// Placement is which domains those gangs get that do not say so themselves: Pack, also if unset, or Spread.
 	Placement packing.Placement `json:"placement,omitempty"`
 	// Shapes are gangs for which metrics count how many more fit.
-	Shapes []shapes.Named `json:"shapes,omitempty"`
+	Shapes []capacity.Shape `json:"shapes,omitempty"`
 	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
 	Repair repairArguments `json:"repair,omitzero"`
 	// ReserveFor is how long room is reserved for a gang that was overtaken too often while no pod leaves it; unset is
@@ -30,8 +29,6 @@ type arguments struct {
 	AdmissionCheck bool `json:"admissionCheck,omitempty"`
 	// repair is what Repair says.
 	repair repairpolicy.Policy
-	// shapes are what Shapes say.
-	shapes []capacity.Shape
 }
 
 // repairArguments are what annotations of PodGroups say otherwise.
@@ -83,7 +80,7 @@ func argumentsOf(configured runtime.Object) (arguments, error) {
 	if read.repair, err = read.Repair.policy(); err != nil {
 		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%w", Name, err)
 	}
-	if read.shapes, err = shapes.FromConfiguration(read.Shapes); err != nil {
+	if err := capacity.CheckShapes(read.Shapes); err != nil {
 		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%w", Name, err)
 	}
 	return read, nil

@@ -76,11 +76,10 @@ func TestArgumentsOf(t *testing.T) {
 				t.Errorf("the repair is %s, want %s", said, c.repair)
 			}
 			var read []string
-			for _, shape := range got.shapes {
-				read = append(read, fmt.Sprint(
-					shape.Name, " ", shape.Pods, " ", shape.Requests["cpu"], " ", shape.Requests["nvidia.com/gpu"], " ",
-					shape.RequiredLevel,
-				))
+			for _, shape := range got.Shapes {
+				gpus := shape.Resources["nvidia.com/gpu"]
+				read = append(read, fmt.Sprint(shape.Name, " ", shape.Pods, " ", shape.Resources.Cpu().MilliValue(), " ",
+					gpus.Value(), " ", shape.RequiredLevel))
 			}
 			if !slices.Equal(read, c.shapes) {
 				t.Errorf("the shapes are %q, want %q", read, c.shapes)

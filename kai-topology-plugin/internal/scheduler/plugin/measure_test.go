@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
-	"packtree.dev/shared/packing"
 )
 
 func TestProfilesNameShapesTogether(t *testing.T) {
 	var all profiles
 	all.name([]capacity.Shape{{Name: "a", Pods: 1}, {Name: "b", Pods: 1}})
-	all.name([]capacity.Shape{{Name: "b", Pods: 2}, {Name: "c", Pods: 1, Requests: packing.Resources{"cpu": 1}}})
+	all.name([]capacity.Shape{{Name: "b", Pods: 2}, {Name: "c", Pods: 1}})
 	var names []string
 	for _, shape := range all.now().shapes {
 		names = append(names, shape.Name)

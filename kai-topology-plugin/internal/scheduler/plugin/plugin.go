@@ -155,7 +155,7 @@ func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) 
 				return nil, err
 			}
 		}
-		shared.name(arguments.shapes)
+		shared.name(arguments.Shapes)
 		return made, nil
 	}
 	return factory, shared.mark, shared.queue

@@ -40,13 +40,9 @@ type Observed struct {
 type Desired struct {
 	Condition metav1.Condition
 	// RepairPlanned is nil if the PodGroup is not to have that condition.
-	RepairPlanned     *metav1.Condition
-	NodePoolCondition *scheduling.SchedulingCondition
-	SubGroups         []scheduling.SubGroupStatus
-	Resources         scheduling.PodGroupResourcesStatus
-	Placement         *scheduling.PlacementStatus
-	Seats             []scheduling.SeatsStatus
-	Reservations      []scheduling.ReservationStatus
+	RepairPlanned *metav1.Condition
+	// PodGroupStatus is the rest, without conditions.
+	scheduling.PodGroupStatus
 	// NodesNeeded is the PodGroup's annotation of this name; empty if it is to have none, nil if it stays as it is.
 	NodesNeeded *string
 }
@@ -66,14 +62,16 @@ func Of(observed Observed, now metav1.Time) Desired {
 		condition.LastTransitionTime = present.LastTransitionTime
 	}
 	return Desired{
-		Condition:         condition,
-		RepairPlanned:     repairPlanned(observed, condition, now),
-		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
-		SubGroups:         subGroups(observed, now),
-		Resources:         resources(observed.Gang),
-		Placement:         placement(observed),
-		Seats:             observed.Seats,
-		Reservations:      observed.Reservations,
+		Condition:     condition,
+		RepairPlanned: repairPlanned(observed, condition, now),
+		PodGroupStatus: scheduling.PodGroupStatus{
+			SchedulingConditions: nodePoolCondition(podGroup, condition, now),
+			SubGroups:            subGroups(observed, now),
+			ResourcesStatus:      resources(observed.Gang),
+			Placement:            placement(observed),
+			Seats:                observed.Seats,
+			Reservations:         observed.Reservations,
+		},
 	}
 }
 
@@ -177,38 +175,20 @@ func furtherPods(observed Observed) string {
 func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
 	planned := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairPlanned)
+	rest := *status
+	rest.Conditions = nil
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
-		!equality.Semantic.DeepEqual(planned, d.RepairPlanned) ||
-		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
-		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
-		!equality.Semantic.DeepEqual(status.ResourcesStatus, d.Resources) ||
-		!equality.Semantic.DeepEqual(status.Placement, d.Placement) ||
-		!equality.Semantic.DeepEqual(status.Seats, d.Seats) ||
-		!equality.Semantic.DeepEqual(status.Reservations, d.Reservations)
+		!equality.Semantic.DeepEqual(planned, d.RepairPlanned) || !equality.Semantic.DeepEqual(rest, d.PodGroupStatus)
 }
 
 // Status returns the part of the status, as it is applied.
 func (d Desired) Status() scheduling.PodGroupStatus {
-	conditions := []metav1.Condition{d.Condition}
+	status := d.PodGroupStatus
+	status.Conditions = []metav1.Condition{d.Condition}
 	if d.RepairPlanned != nil {
-		conditions = append(conditions, *d.RepairPlanned)
+		status.Conditions = append(status.Conditions, *d.RepairPlanned)
 	}
-	return scheduling.PodGroupStatus{
-		Conditions:           conditions,
-		SchedulingConditions: d.schedulingConditions(),
-		ResourcesStatus:      d.Resources,
-		SubGroups:            d.SubGroups,
-		Placement:            d.Placement,
-		Seats:                d.Seats,
-		Reservations:         d.Reservations,
-	}
-}
-
-func (d Desired) schedulingConditions() []scheduling.SchedulingCondition {
-	if d.NodePoolCondition == nil {
-		return nil
-	}
-	return []scheduling.SchedulingCondition{*d.NodePoolCondition}
+	return status
 }
 
 // resources sums the requests of the gang's pods, and the requests of its running pods.

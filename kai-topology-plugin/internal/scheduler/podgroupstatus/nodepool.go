@@ -15,11 +15,11 @@ import (
 // defaultNodePool is the name, for readers of the condition, of the pool of a PodGroup that names none.
 const defaultNodePool = "default"
 
-// nodePoolCondition says in the way of KAI that the gang was tried and does not fit, or that it fits after all. Nil
-// if it was always placed at once, or is to be tried for ever.
+// nodePoolCondition says in the way of KAI that the gang was tried and does not fit, or that it fits after all. There is
+// none if it was always placed at once, or is to be tried for ever.
 func nodePoolCondition(
 	podGroup *scheduling.PodGroup, scheduled metav1.Condition, now metav1.Time,
-) *scheduling.SchedulingCondition {
+) []scheduling.SchedulingCondition {
 	if ptr.Deref(podGroup.Spec.SchedulingBackoff, 0) == scheduling.NoSchedulingBackoff {
 		return nil
 	}
@@ -32,7 +32,7 @@ func nodePoolCondition(
 	case present == nil:
 		return nil
 	case scheduled.Status != metav1.ConditionTrue:
-		return present // Between two attempts: nothing is known that would change it.
+		return []scheduling.SchedulingCondition{*present} // Between two attempts: nothing is known that would change it.
 	}
 	desired := scheduling.SchedulingCondition{
 		Type: scheduling.UnschedulableOnNodePool, NodePool: pool, Status: status,
@@ -45,7 +45,7 @@ func nodePoolCondition(
 			desired.TransitionID, desired.LastTransitionTime = next(present.TransitionID), now
 		}
 	}
-	return &desired
+	return []scheduling.SchedulingCondition{desired}
 }
 
 func doesNotFit(reason string) bool {

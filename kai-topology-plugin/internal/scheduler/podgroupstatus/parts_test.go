@@ -93,7 +93,7 @@ func TestResources(t *testing.T) {
 	ask(seen.Gang.Standing[0], "1500m")
 	ask(seen.Gang.Pending[0], "500m")
 	ask(seen.Gang.Pending[1], "1")
-	got := podgroupstatus.Of(seen, now).Resources
+	got := podgroupstatus.Of(seen, now).ResourcesStatus
 	want := scheduling.PodGroupResourcesStatus{
 		Allocated: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")},
 		Requested: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")},
@@ -109,7 +109,10 @@ func TestNodePoolCondition(t *testing.T) {
 	step := func(at int64) *scheduling.SchedulingCondition {
 		desired := podgroupstatus.Of(seen, metav1.NewTime(time.Unix(at, 0)))
 		status.Conditions, status.SchedulingConditions = desired.Status().Conditions, desired.Status().SchedulingConditions
-		return desired.NodePoolCondition
+		if len(desired.SchedulingConditions) == 0 {
+			return nil
+		}
+		return &desired.SchedulingConditions[0]
 	}
 	want := func(told corev1.ConditionStatus, reason, message, transition string, since int64) *scheduling.SchedulingCondition {
 		return &scheduling.SchedulingCondition{
