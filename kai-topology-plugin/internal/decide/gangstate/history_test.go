@@ -525,7 +525,7 @@ func (s *scheduler) keptFrom(asked *question) bool {
 
 // basis is one of nodes alone, and of what is kept for others if that had a say.
 func basis(reserved bool) clusterview.Basis {
-	trial, err := clusterview.New(nil).Begin(nil, nil, nil)
+	trial, err := clusterview.New(nil).Begin(nil, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -77,6 +77,11 @@ type Group struct {
 // Stand reports where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters,
 // and of the nodes only those matter that the pods stand on.
 func Stand(request Request) (*Answer, error) {
+	request.View.Follow(request.Nodes)
+	return stand(request)
+}
+
+func stand(request Request) (*Answer, error) {
 	standing := *request.Gang
 	standing.Pending = nil
 	request.Gang = &standing

@@ -276,7 +276,8 @@ func BenchmarkSync(b *testing.B) {
 				s.annotate(i, changed)
 				nodes := s.list(b)
 				b.StartTimer()
-				trial, err := view.Begin(nodes, map[string][]string{"topology": {"zone", "rack"}}, nil)
+				view.Follow(nodes)
+				trial, err := view.Begin(map[string][]string{"topology": {"zone", "rack"}}, nil)
 				if err != nil {
 					b.Fatal(err)
 				}

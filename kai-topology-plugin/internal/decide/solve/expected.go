@@ -138,7 +138,7 @@ func fill(ctx context.Context, request Request, found *Answer) (*Answer, error) 
 // standing says where the groups of a gang are once the pods have their nodes.
 func standing(request Request, nodes map[string]string) ([]Group, error) {
 	request.Gang = withNodes(request.Gang, nodes)
-	answer, err := Stand(request)
+	answer, err := stand(request)
 	if err != nil {
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 func evicting(request Request) (names []string) {
 	var asking []*corev1.Pod // One for each set of tolerations.
 	counted, verdicts := counting(request.Gang), map[string]bool{}
-	for _, name := range request.View.Evicting(request.Nodes) {
+	for _, name := range request.View.Evicting() {
 		node, found := request.View.Find(name)
 		if !found || counted.Has(name) {
 			continue

@@ -111,7 +111,7 @@ func (r *replay) attempts(ctx context.Context) (answer *Answer, placed bool, err
 		var failed error
 		request := r.asked(ctx, &failed)
 		request.Unproved = request.Unproved || attempt > 0 || r.rules.liftable && !r.lenient
-		session, err := Open(ctx, request)
+		session, err := open(ctx, request, zoning{least: true})
 		if err != nil {
 			return nil, false, cmp.Or(failed, err)
 		}

@@ -56,20 +56,22 @@ type Request struct {
 // Held returns why the gang has no place as a whole, whatever the nodes are like: it lacks pods, or a group of it has
 // no anchor. It is nil for every other gang.
 func (r Request) Held() *gang.Hold {
+	r.View.Follow(r.Nodes)
+	return r.held()
+}
+
+func (r Request) held() *gang.Hold {
 	if r.Lacks != nil || len(r.Gang.Standing) == 0 {
 		return r.Lacks // A gang without a pod that stands needs no anchor.
 	}
-	_, held := r.Gang.Anchored(r.knows())
+	_, held := r.Gang.Anchored(r.knows)
 	return held
 }
 
 // knows reports whether there is a node of a name.
-func (r Request) knows() func(node string) bool {
-	r.View.Version(r.Nodes) // The view is in step with the nodes.
-	return func(node string) bool {
-		_, known := r.View.Find(node)
-		return known
-	}
+func (r Request) knows(node string) bool {
+	_, known := r.View.Find(node)
+	return known
 }
 
 // Keeping returns the request in which room for overdue gangs is reserved like any other.

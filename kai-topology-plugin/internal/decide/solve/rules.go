@@ -33,7 +33,9 @@ func rulesOf(pods []*corev1.Pod, resources *kubeframework.Resources) rules {
 		})
 		found.liftable = found.liftable || near || spread
 		found.any = found.any || found.liftable || len(kubeframework.RequiredAntiAffinity(pod)) > 0
-		found.labels = found.labels.Union(eligibility.OwnRules(pod))
+		for key := range eligibility.OwnRules(pod) {
+			found.labels.Insert(key)
+		}
 	}
 	return found
 }

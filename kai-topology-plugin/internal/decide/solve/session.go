@@ -64,6 +64,7 @@ func (r Request) gangs() []*gang.Gang { return append([]*gang.Gang{r.Gang}, r.wi
 // Open translates a request, in which the pods that a group needs share a NUMA zone if it has to have one. The caller
 // closes the session.
 func Open(ctx context.Context, request Request) (*Session, error) {
+	request.View.Follow(request.Nodes)
 	return open(ctx, request, zoning{least: true})
 }
 
@@ -72,6 +73,7 @@ func Open(ctx context.Context, request Request) (*Session, error) {
 func OpenPlaced(
 	ctx context.Context, request Request, nodes map[string]string,
 ) (session *Session, given map[string]string, faults []error, err error) {
+	request.View.Follow(request.Nodes)
 	if session, err = open(ctx, request, zoning{placed: nodes}); err != nil {
 		return nil, nil, nil, err
 	}
@@ -99,6 +101,7 @@ func (s *Session) ZoneRoom(node fwk.NodeInfo, others []*corev1.Pod) packing.Reso
 	return room
 }
 
+// open is Open for a view that follows the nodes.
 func open(ctx context.Context, request Request, way zoning) (*Session, error) {
 	levels := map[string][]string{}
 	var pending []*corev1.Pod
@@ -113,7 +116,7 @@ func open(ctx context.Context, request Request, way zoning) (*Session, error) {
 	if request.View.Zones().Enforcing() > 0 {
 		demands = together.demands(request)
 	}
-	trial, err := request.View.Begin(request.Nodes, levels, pending, demands...)
+	trial, err := request.View.Begin(levels, pending, demands...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the cluster: %w", err)
 	}

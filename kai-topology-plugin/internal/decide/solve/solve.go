@@ -30,8 +30,9 @@ const (
 // that will not evict its pods. A gang is Waiting if only the room reserved for overdue gangs keeps it out; the answer
 // names that room. Solve changes nothing.
 func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
+	request.View.Follow(request.Nodes)
 	// 1. A gang that lacks pods, or has a group without an anchor, has no place as a whole.
-	if held := request.Held(); held != nil {
+	if held := request.held(); held != nil {
 		return mend(ctx, request, Held(request.Gang, held))
 	}
 	all := wishesOf(request)
@@ -153,7 +154,7 @@ func mend(ctx context.Context, request Request, answer *Answer) (*Answer, error)
 	if request.Mends && !request.Terse && (answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) == 0) {
 		part := request
 		part.Gang, part.Unproved, part.Mends, part.Lacks = request.Gang.Mending(), true, false, nil
-		part.Gang.Pending, _ = request.Gang.Anchored(request.knows())
+		part.Gang.Pending, _ = request.Gang.Anchored(request.knows)
 		found, err := Solve(ctx, part)
 		if err != nil {
 			return nil, err

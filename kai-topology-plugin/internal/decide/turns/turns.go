@@ -161,7 +161,8 @@ func (t *Table) Nodes() []fwk.NodeInfo { return t.nodes }
 
 // Begin begins a trial on the table as it is, with some topologies by name. The table is of no other use until it ends.
 func (t *Table) Begin(topologies map[string][]string) (*clusterview.Trial, error) {
-	return t.view.Begin(t.nodes, topologies, nil)
+	t.view.Follow(t.nodes)
+	return t.view.Begin(topologies, nil)
 }
 
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's

@@ -54,7 +54,7 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool 
 	if basis.moment == 0 || slices.ContainsFunc(basis.unprovided, v.Resources().Provides) {
 		return false
 	}
-	v.follow(nodes)
+	v.Follow(nodes)
 	if v.moments.better > basis.moment {
 		return false
 	}
@@ -149,11 +149,11 @@ func changed(before, after map[string]string) sets.Set[string] {
 // Aside runs a function while the nodes are shown changed, and restores them afterwards. Earlier answers stay valid:
 // see Holds. The view has no other user meanwhile.
 func (v *View) Aside(nodes []fwk.NodeInfo, run func() error) error {
-	v.follow(nodes)
+	v.Follow(nodes)
 	before := v.moments
 	before.relabelled = maps.Clone(before.relabelled)
 	err := run()
-	v.follow(nodes)
+	v.Follow(nodes)
 	v.moments = before
 	return err
 }

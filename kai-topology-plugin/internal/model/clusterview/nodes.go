@@ -73,8 +73,8 @@ func (o *offer) repels() string {
 	return text.String()
 }
 
-// follow brings the cluster in step with the nodes. A node with a known generation costs one comparison.
-func (v *View) follow(nodes []fwk.NodeInfo) {
+// Follow brings the view in step with the nodes, in any order. A node with a known generation costs one comparison.
+func (v *View) Follow(nodes []fwk.NodeInfo) {
 	v.followNodes(nodes)
 	v.followZones()
 }

@@ -35,13 +35,12 @@ type Trial struct {
 	unprovided []string
 }
 
-// Begin brings the view in step with the nodes, in any order, and with the topologies, given by name as levels from the
+// Begin brings the view, which follows the nodes, in step with the topologies, given by name as levels from the
 // broadest on. The trial knows the host ports that the pods of asking request, and the given demands of zones. The
 // caller has the view for itself until End.
 func (v *View) Begin(
-	nodes []fwk.NodeInfo, topologies map[string][]string, asking []*corev1.Pod, demands ...*zones.Demand,
+	topologies map[string][]string, asking []*corev1.Pod, demands ...*zones.Demand,
 ) (*Trial, error) {
-	v.follow(nodes)
 	v.ask(demands)
 	if err := v.know(topologies); err != nil {
 		return nil, err

@@ -78,17 +78,8 @@ func (v *View) renew() {
 	v.baseline = 0
 }
 
-// Version returns a number that is another one whenever a node was added, removed, or changed in what it offers.
-func (v *View) Version(nodes []fwk.NodeInfo) int {
-	v.follow(nodes)
-	return v.versions
-}
-
 // Evicting returns the names, sorted, of the nodes with a taint that evicts.
-func (v *View) Evicting(nodes []fwk.NodeInfo) []string {
-	v.follow(nodes)
-	return sets.List(v.evicting)
-}
+func (v *View) Evicting() []string { return sets.List(v.evicting) }
 
 // Find implements eligibility.Nodes.
 func (v *View) Find(name string) (node eligibility.Node, ok bool) {

@@ -255,7 +255,7 @@ func TestNodesAreFoundByTheirHost(t *testing.T) {
 		{hosts: map[string]string{"a": "y", "b": "x", "c": "x"}, want: map[string]string{"x": "[b c]", "y": "[a]"}},
 		{hosts: map[string]string{"a": "", "c": "x"}, want: map[string]string{"x": "[c]", "y": "[]"}},
 	} {
-		view.Version(now(step.hosts))
+		view.Follow(now(step.hosts))
 		for host, want := range step.want {
 			found := view.OnHost(host)
 			slices.Sort(found)

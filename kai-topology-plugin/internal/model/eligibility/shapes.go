@@ -41,6 +41,8 @@ type Shapes struct {
 	memory *Memory
 	nodes  Nodes
 	ports  HostPorts
+	// zoned is set if a kubelet rejects pods by NUMA zone.
+	zoned  bool
 	shared kubeframework.ClaimNames
 	known  map[string]packing.Shape
 	// last is the shape that was given last, and lastKey its key in known.
@@ -56,7 +58,8 @@ type Shapes struct {
 func (m *Memory) Decision(nodes Nodes, asking []*corev1.Pod, ports HostPorts) *Shapes {
 	m.decisions++
 	return &Shapes{
-		memory: m, nodes: nodes, ports: ports, shared: kubeframework.SharedClaims(asking),
+		memory: m, nodes: nodes, ports: ports, zoned: nodes.Zones().Enforcing() > 0,
+		shared: kubeframework.SharedClaims(asking),
 		known:  map[string]packing.Shape{},
 		labels: sets.New[string](),
 	}
@@ -69,7 +72,7 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	if err != nil {
 		return packing.Shape{}, err
 	}
-	if kind.byZones != nil && s.nodes.Zones().Enforcing() > 0 {
+	if kind.byZones != nil && s.zoned {
 		kind = kind.byZones
 	}
 	s.labels.Insert(kind.labels...)

@@ -80,7 +80,9 @@ func try(t *testing.T, nodes []*corev1.Node, standing ...*corev1.Pod) *clustervi
 	require.NoError(t, err)
 	infos, err := cluster.Nodes()
 	require.NoError(t, err)
-	trial, err := clusterview.New(cluster).Begin(infos, nil, nil)
+	view := clusterview.New(cluster)
+	view.Follow(infos)
+	trial, err := view.Begin(nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(trial.End)
 	return trial

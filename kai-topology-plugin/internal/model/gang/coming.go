@@ -2,6 +2,7 @@ package gang
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -28,31 +29,43 @@ func (g *Gang) Coming() []*corev1.Pod {
 		free.Spec.SchedulingGates = nil
 		coming = append(coming, &free)
 	}
-	made, youngest := g.made()
+	made := map[string]int{}
+	for pod := range g.made() {
+		made[LeafOf(pod)]++
+	}
 	for _, leaf := range g.Tree.Leaves() {
 		missing := min(g.expectedOf(leaf)-made[leaf.Name], mostComing-len(coming))
 		if missing <= 0 || made[leaf.Name] == 0 {
 			continue
 		}
+		youngest := g.youngestOf(leaf.Name)
 		for i := range missing {
-			coming = append(coming, another(youngest[leaf.Name], i+1))
+			coming = append(coming, another(youngest, i+1))
 		}
 	}
 	return coming[:min(len(coming), mostComing)]
 }
 
-// made returns the number of pods of each leaf of a gang without running pods, and the youngest of them.
-func (g *Gang) made() (number map[string]int, youngest map[string]*corev1.Pod) {
-	number, youngest = map[string]int{}, map[string]*corev1.Pod{}
-	for _, pods := range [][]*corev1.Pod{g.Pending, g.Gated, g.Done, g.Foreign} {
-		for _, pod := range pods {
-			leaf := LeafOf(pod)
-			if number[leaf]++; number[leaf] == 1 || byAge(pod, youngest[leaf]) > 0 {
-				youngest[leaf] = pod
+// made yields the pods of a gang without running pods.
+func (g *Gang) made() iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for _, pods := range [][]*corev1.Pod{g.Pending, g.Gated, g.Done, g.Foreign} {
+			for _, pod := range pods {
+				if !yield(pod) {
+					return
+				}
 			}
 		}
 	}
-	return number, youngest
+}
+
+func (g *Gang) youngestOf(leaf string) (youngest *corev1.Pod) {
+	for pod := range g.made() {
+		if LeafOf(pod) == leaf && (youngest == nil || byAge(pod, youngest) > 0) {
+			youngest = pod
+		}
+	}
+	return youngest
 }
 
 func (g *Gang) expectedOf(leaf *podgrouptree.Group) int {

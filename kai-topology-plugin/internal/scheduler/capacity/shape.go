@@ -19,8 +19,8 @@ import (
 // maxShapes is how many shapes may be configured: each is a series for every domain.
 const maxShapes = 16
 
-// Shape is what gangs that are alike ask for: so many alike pods, all of them in one domain of a level. It is a shape of
-// the configuration.
+// Shape is what gangs that are alike ask for: so many alike pods, all of them in one domain of a level. It is written
+// in the configuration.
 type Shape struct {
 	// Name is what it is called in metrics: lower case letters, digits and dashes.
 	Name string `json:"name"`

@@ -15,8 +15,8 @@ import (
 // defaultNodePool is the name, for readers of the condition, of the pool of a PodGroup that names none.
 const defaultNodePool = "default"
 
-// nodePoolCondition says in the way of KAI that the gang was tried and does not fit, or that it fits after all. There is
-// none if it was always placed at once, or is to be tried for ever.
+// nodePoolCondition says in the way of KAI that the gang was tried and does not fit, or that it fits after all. There
+// is none if it was always placed at once, or is to be tried for ever.
 func nodePoolCondition(
 	podGroup *scheduling.PodGroup, scheduled metav1.Condition, now metav1.Time,
 ) []scheduling.SchedulingCondition {
