@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -26,10 +27,13 @@ var otherNames = map[string][]string{
 	"--dist-init-addr":           {"--nccl-init-addr"},
 }
 
-// words are the words of the container's command line, including those in shell scripts. Flags are spelled as in the
-// documentation: vLLM takes underscores for dashes.
+// words are the words of the container's command line, including those in shell scripts, where a word may end without a
+// space: 16; or 16||exit, or 16 at the end of a continued line. Flags are spelled as in the documentation: vLLM takes
+// underscores for dashes.
 func words(container *corev1.Container) []string {
-	line := strings.Fields(strings.Join(slices.Concat(container.Command, container.Args), " "))
+	line := strings.FieldsFunc(strings.Join(slices.Concat(container.Command, container.Args), " "), func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(`;&|\`, r)
+	})
 	for i, word := range line {
 		if name, value, joined := strings.Cut(word, "="); strings.HasPrefix(name, "--") {
 			line[i] = strings.ReplaceAll(name, "_", "-")

@@ -68,6 +68,12 @@ func TestCommands(t *testing.T) {
 				"source env && python3 -m dynamo.vllm " + mp +
 					" --node-rank $((INDEX + 1)) --headless -tp 16 2>&1 | tee log"},
 		},
+		"a word of shell ends at an operator, and where its line is continued": {
+			command: []string{"sh", "-c"}, args: []string{"python3 -m dynamo.vllm -pp 2\\\n -tp 8; sleep 1"}, gpus: "8",
+			leader: []string{"sh", "-c", "python3 -m dynamo.vllm " + mp + " --node-rank 0 -pp 2\\\n -tp 8; sleep 1"},
+			worker: []string{"sh", "-c",
+				"python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -pp 2\\\n -tp 8; sleep 1"},
+		},
 		"an image's own entrypoint stays in front": {
 			args: []string{"python3", "-m", "dynamo.vllm", "-tp", "16"}, gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16",
