@@ -155,8 +155,7 @@ func isMoving(podGroup *scheduling.PodGroup) bool {
 }
 
 // restoreSeats holds the seats in the status of a PodGroup: the scheduler that held them has ended. The status may be
-// forged, so it holds no more and no longer than a scheduler would have, with no higher priority than that of the pods
-// that are left, and frees no room.
+// forged, so it holds no more and no longer than a scheduler would have.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
@@ -168,26 +167,43 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if hold <= 0 {
 		return
 	}
-	pods := gang.Gang{Pending: r.members.Pending(), Standing: r.members.Standing()}
-	left, highest := MostSeats, pods.Priority()
-	for i, held := range r.podGroup.Status.Seats {
+	left := MostSeats
+	for _, seat := range listedSeats(r.podGroup, slices.Concat(r.members.Pending(), r.members.Standing())) {
 		until := now.Add(hold)
-		if held.Until != nil && held.Until.Time.Before(until) {
-			until = held.Until.Time
+		if seat.until != nil && seat.until.Time.Before(until) {
+			until = seat.until.Time
 		}
-		if !until.After(now) || anyBelowZero(held.Requests) {
-			continue
-		}
-		held.Priority = min(held.Priority, highest)
-		for j, node := range held.Nodes {
-			if like := remembered(r.key, held, seatUID(i, j, r.podGroup)); left > 0 && s.takes(node, like) {
-				left--
-				r.seat(e, Placement{Pod: like, Node: node}, reservation{moves: moves, until: until})
-				e.again(until.Sub(now))
-			}
+		if left > 0 && until.After(now) && s.takes(seat.Node, seat.Pod) {
+			left--
+			r.seat(e, seat.Placement, reservation{moves: moves, until: until})
+			e.again(until.Sub(now))
 		}
 	}
 	s.trimSeats(e, r)
+}
+
+// listedSeat is a seat that a status lists.
+type listedSeat struct {
+	Placement
+	// until is the end of the seat; nil if it is held for a pod on its way out.
+	until *metav1.Time
+}
+
+// listedSeats returns the seats that the status of a PodGroup lists, for the pods of its gang. The status may be
+// forged, so none has a higher priority than the pods that are left, and none frees room.
+func listedSeats(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (seats []listedSeat) {
+	of := gang.Gang{Pending: pods}
+	for i, held := range podGroup.Status.Seats {
+		if anyBelowZero(held.Requests) {
+			continue
+		}
+		held.Priority = min(held.Priority, of.Priority())
+		for j, node := range held.Nodes {
+			like := remembered(gang.KeyOfPodGroup(podGroup), held, seatUID(i, j, podGroup))
+			seats = append(seats, listedSeat{Placement{Pod: like, Node: node}, held.Until})
+		}
+	}
+	return seats
 }
 
 func anyBelowZero(requests corev1.ResourceList) bool {
@@ -199,15 +215,14 @@ func anyBelowZero(requests corev1.ResourceList) bool {
 	return false
 }
 
-// ToldSeats returns the room that the status of a PodGroup lists as held for successors, but for that of pods on
-// their way out: their nodes show them.
-func ToldSeats(podGroup *scheduling.PodGroup) (seats []Placement) {
-	for i, held := range podGroup.Status.Seats {
-		for j, node := range held.Nodes {
-			if held.Until != nil {
-				like := remembered(gang.KeyOfPodGroup(podGroup), held, seatUID(i, j, podGroup))
-				seats = append(seats, Placement{Pod: like, Node: node})
-			}
+// ToldSeats returns the room that the status of a PodGroup lists as held for successors of the given pods of its gang,
+// but for that of pods on their way out: their nodes show them.
+func ToldSeats(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (seats []Placement) {
+	left := slices.DeleteFunc(slices.Clone(pods),
+		func(pod *corev1.Pod) bool { return !gang.Pending(pod) && !gang.Standing(pod) })
+	for _, seat := range listedSeats(podGroup, left) {
+		if seat.until != nil {
+			seats = append(seats, seat.Placement)
 		}
 	}
 	return seats

@@ -17,7 +17,8 @@ func (t *Table) KeepingRoom() *Table {
 	keeping := *t
 	keeping.seats = map[gang.Key][]gangstate.Placement{}
 	for _, podGroup := range t.inventory.PodGroups {
-		keeping.seats[gang.KeyOfPodGroup(podGroup)] = gangstate.ToldSeats(podGroup)
+		key := gang.KeyOfPodGroup(podGroup)
+		keeping.seats[key] = gangstate.ToldSeats(podGroup, t.members[key])
 	}
 	return &keeping
 }

@@ -16,7 +16,10 @@ func TestSeatsAreKeptFromOthers(t *testing.T) {
 	table := set(t, topology+nodes(4, "r1-a", "r1-b", "r1-c", "r1-d")+
 		podGroup("holder", "", "minMember: 3", seats)+
 		podGroup("other", "", "minMember: 1", "seats: ["+seat("", 1, 5, "r1-c")+"]")+
-		podGroup("moved", "", "minMember: 1", "seats: ["+forgotten+"]"))
+		podGroup("moved", "", "minMember: 1", "seats: ["+forgotten+"]")+
+		podGroup("forged", "", "minMember: 1", "seats: ["+seat("", 1, 9, "r1-d")+"]")+
+		pods("holder", "", 1, "priority: 7,", "")+pods("other", "", 1, "priority: 5,", "")+
+		pods("forged", "", 1, "priority: 3,", ""))
 	for name, test := range map[string]struct {
 		asking   string
 		priority int32
@@ -26,7 +29,7 @@ func TestSeatsAreKeptFromOthers(t *testing.T) {
 		"all of them from whoever has the same priority":     {"", 5, "r1-a:2 r1-b:1 r1-c:1"},
 		"from whoever is above, those that are not below it": {"", 6, "r1-a:1"},
 		"none from whoever is above all":                     {"", 8, ""},
-		"not its own from a gang, and those of another":      {"holder", 0, "r1-c:1"},
+		"not its own from a gang, and those of others":       {"holder", 0, "r1-c:1 r1-d:1"},
 	} {
 		rank := gang.Rank{Gang: gang.Key{Namespace: "ns", Name: test.asking}, Priority: test.priority}
 		if got := keptNodes(table.KeepingRoom().SeatsFrom(rank)); got != test.want {

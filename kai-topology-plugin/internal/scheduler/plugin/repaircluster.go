@@ -106,8 +106,15 @@ func (m *mender) seatsOfOtherMoves() (otherMoves, error) {
 	for _, podGroup := range podGroups {
 		planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 		key := gang.KeyOfPodGroup(podGroup)
-		if planned != nil && planned.Reason == scheduling.ReasonMoving && !m.speaksFor(key) {
-			found[key] = gangstate.ToldSeats(podGroup)
+		if planned == nil || planned.Reason != scheduling.ReasonMoving {
+			continue
+		}
+		pods, err := m.lister.Shown(key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the pods of gang %s: %w", key, err)
+		}
+		if !m.profiles.speaksFor(m.name, pods) {
+			found[key] = gangstate.ToldSeats(podGroup, pods)
 		}
 	}
 	return found, nil

@@ -22,6 +22,7 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 	ahead.Status.Conditions[0].Reason = "MoveAhead"
 	theirs, alike := newPod("moved", "moved-0"), newPod("ahead", "ahead-0")
 	theirs.Spec.SchedulerName, alike.Spec.SchedulerName = "another", "another"
+	theirs.Spec.Priority = ptr.To[int32](3)
 	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("mine", "mine-0")}, moved, ahead, mine)
 	bench.plugin.profiles.add("another", own{})
 	found, err := bench.plugin.mender.seatsOfOtherMoves()
