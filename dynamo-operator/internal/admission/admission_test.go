@@ -307,9 +307,7 @@ func TestWarnings(t *testing.T) {
 	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm (service \"B\")"}
 	assert.Empty(t, cmp.Diff(want, named.Warnings()), "(-want +got)")
 	misnamed := alpha(t, "backendFramework: vlm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [sh, -c], args: [python3 -m dynamo.vllm]}}}]`)
-	if warnings := misnamed.Warnings(); len(warnings) > 0 {
-		t.Errorf("a framework that does not exist is an error and cannot be started: %q", warnings)
-	}
+	assert.Empty(t, misnamed.Warnings(), "a framework that does not exist is an error and cannot be started")
 }
 
 func TestUnknownFields(t *testing.T) {

@@ -57,19 +57,19 @@ func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 		got := &v1alpha1.DynamoGraphDeployment{}
 		mustConvert(t, conversion.FromHub(edited, got))
 		service := got.Spec.Services[0]
-		if service.ExtraPodSpec.MainContainer.Env[0].Value != "2" || len(service.Envs) > 0 {
-			t.Errorf("the edit is lost: %v", asJSON(t, service))
-		}
-		if service.DynamoNamespace == nil || *service.DynamoNamespace != "old" {
-			t.Errorf("dynamoNamespace is lost: %v", asJSON(t, service))
-		}
-		if service.GlobalDynamoNamespace == nil || service.ModelRef == nil || service.Ingress == nil {
-			t.Errorf("globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
-		}
+		assert.Equal(t, "2", service.ExtraPodSpec.MainContainer.Env[0].Value,
+			"the edit is lost: %v", asJSON(t, service))
+		assert.Empty(t, service.Envs, "the edit is lost: %v", asJSON(t, service))
+		require.NotNil(t, service.DynamoNamespace, "dynamoNamespace is lost: %v", asJSON(t, service))
+		assert.Equal(t, "old", *service.DynamoNamespace, "dynamoNamespace is lost: %v", asJSON(t, service))
+		require.NotNil(t, service.GlobalDynamoNamespace,
+			"globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
+		require.NotNil(t, service.ModelRef,
+			"globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
+		assert.NotNil(t, service.Ingress,
+			"globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
 		gpus := service.ExtraPodSpec.MainContainer.Resources.Limits["nvidia.com/gpu"]
-		if gpus.String() != "8" {
-			t.Errorf("got %s GPUs, want 8", gpus.String())
-		}
+		assert.Equal(t, "8", gpus.String())
 	})
 }
 
@@ -200,13 +200,10 @@ func TestTypesArePromoted(t *testing.T) {
 			hub, back := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}
 			mustConvert(t, conversion.ToHub(written, hub))
 			mustConvert(t, conversion.FromHub(hub, back))
-			if got := hub.Spec.Components[0].Type; got != c.want {
-				t.Errorf("v1beta1 has type %q, want %q", got, c.want)
-			}
-			if got := back.Spec.Services[0]; got.ComponentType != c.back || got.SubComponentType != c.backSub {
-				t.Errorf("reads back as %q and %q, want %q and %q", got.ComponentType, got.SubComponentType,
-					c.back, c.backSub)
-			}
+			assert.Equal(t, c.want, hub.Spec.Components[0].Type, "v1beta1 has type")
+			got := back.Spec.Services[0]
+			assert.Equal(t, c.back, got.ComponentType, "reads back as")
+			assert.Equal(t, c.backSub, got.SubComponentType, "reads back as")
 			hub.Spec.Components[0].Type = "decode"
 			mustConvert(t, conversion.FromHub(hub, back))
 			if got := back.Spec.Services[0]; c.want != "decode" &&
@@ -224,9 +221,8 @@ func TestUnreadableKeptWordsAreForgotten(t *testing.T) {
 	}
 	got := &v1alpha1.DynamoGraphDeployment{}
 	mustConvert(t, conversion.FromHub(hub, got))
-	if got.Spec.Services[0].Name != "A" || got.Annotations[v1beta1.AnnotationV1Alpha1] != "" {
-		t.Errorf("got %v", asJSON(t, got))
-	}
+	assert.Equal(t, "A", got.Spec.Services[0].Name, "got %v", asJSON(t, got))
+	assert.Empty(t, got.Annotations[v1beta1.AnnotationV1Alpha1], "got %v", asJSON(t, got))
 }
 
 type fatal interface {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/dynamo-operator/internal/admission"
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -204,18 +205,15 @@ func TestLongNames(t *testing.T) {
 		written := &v1beta1.DynamoGraphDeployment{}
 		read(t, "metadata: {name: "+deployment+
 			"}\nspec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}", written)
-		if errs := admission.FromV1Beta1(written).ValidateCreate(levels); len(errs) > 0 {
-			t.Errorf("%s: %v", name, errs)
-		}
+		assert.Empty(t, admission.FromV1Beta1(written).ValidateCreate(levels), name)
 	}
 	written := &v1beta1.DynamoGraphDeployment{}
 	read(t, "metadata: {name: d}\nspec: {components: [{name: "+strings.Repeat("a", 63)+
 		", podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}", written)
 	written.Name = strings.Repeat("d", 9)
-	if errs := admission.FromV1Beta1(written).ValidateCreate(levels); len(errs) != 1 ||
-		!strings.Contains(errs[0].Error(), "use at most 37 characters") {
-		t.Errorf("a name of 63 characters: %v", errs)
-	}
+	errs := admission.FromV1Beta1(written).ValidateCreate(levels)
+	require.Len(t, errs, 1, "a name of 63 characters")
+	assert.Contains(t, errs[0].Error(), "use at most 37 characters", "a name of 63 characters")
 }
 
 // TestFeaturesThatAreNotCarriedOut has every warning of fields without effect.
@@ -335,16 +333,13 @@ spec:
 		read(t, manifest, &fields)
 		problems := admission.Complete(version, fields)
 		problems = append(problems, admission.Unknown(version, fields)...)
-		if len(problems) > 0 {
-			t.Errorf("%s: %v", version, problems)
-		}
+		assert.Empty(t, problems, version)
 	}
 	var fields map[string]any
 	read(t, "spec: {components: [{name: A, compilationCach: {}}]}", &fields)
-	if problems := admission.Unknown("v1beta1", fields); len(problems) != 1 ||
-		!strings.Contains(problems[0].Reason, "compilationCache") {
-		t.Errorf("a misspelt field: %v", problems)
-	}
+	problems := admission.Unknown("v1beta1", fields)
+	require.Len(t, problems, 1, "a misspelt field")
+	assert.Contains(t, problems[0].Reason, "compilationCache", "a misspelt field")
 }
 
 func TestAConstraintInGrovesWordsIsJudgedWhereItStands(t *testing.T) {

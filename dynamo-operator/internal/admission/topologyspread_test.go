@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"packtree.dev/shared/domains"
@@ -171,9 +172,8 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 				},
 			} {
 				errs := alpha(t, c.spec, c.services).ValidateCreate(everything)
-				if refused := len(errs) > 0; refused != (i >= j && !c.never) {
-					t.Errorf("%s: apart by %s within one %s: %v", where, apart, shared, errs)
-				}
+				assert.Equal(t, i >= j && !c.never, len(errs) > 0,
+					"%s: apart by %s within one %s: %v", where, apart, shared, errs)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -140,12 +141,10 @@ func TestReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next := status.Next(statusDeployment(), c.observed, nil, c.failure, now)
 			ready := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady)
-			if got := string(ready.Status) + " " + ready.Reason + " " + ready.Message; got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-			if next.State != c.state || ready.ObservedGeneration != 7 || next.ObservedGeneration != 7 {
-				t.Errorf("state %q of generation %d, want %q of 7", next.State, next.ObservedGeneration, c.state)
-			}
+			assert.Equal(t, c.want, string(ready.Status)+" "+ready.Reason+" "+ready.Message)
+			assert.Equal(t, c.state, next.State)
+			assert.Equal(t, int64(7), ready.ObservedGeneration)
+			assert.Equal(t, int64(7), next.ObservedGeneration)
 		})
 	}
 }
@@ -168,9 +167,7 @@ func TestWordsOfAFailure(t *testing.T) {
 			first := &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 1", Passing: doing}
 			current.Status = status.Next(current, backend.Observation{}, nil, first, now)
 			next := status.Next(current, backend.Observation{}, nil, &c.next, now)
-			if got := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady).Message; got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady).Message)
 		})
 	}
 }
@@ -238,9 +235,8 @@ func TestEventsReportEachTransitionOnce(t *testing.T) {
 				}
 				assert.Empty(t, cmp.Diff(step.events, got), "step %d (-want +got)", i)
 				condition := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
-				if condition.Reason != step.reason || condition.Status != step.enforcement.Status {
-					t.Errorf("step %d: condition is %s %s, want %s", i, condition.Status, condition.Reason, step.reason)
-				}
+				assert.Equal(t, step.reason, condition.Reason, "step %d", i)
+				assert.Equal(t, step.enforcement.Status, condition.Status, "step %d", i)
 				current.Status = next
 			}
 		})
@@ -252,12 +248,9 @@ func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
 	current.Status = status.Next(current,
 		backend.Observation{Enforcement: &backend.Enforcement{Status: "True", Reason: "R"}}, nil, nil, now)
 	next := status.Next(current, backend.Observation{}, nil, nil, now)
-	if meta.FindStatusCondition(next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced) != nil {
-		t.Error("the condition is still there")
-	}
-	if events := status.Events(current.Status, next); len(events) > 0 {
-		t.Errorf("got %v", events)
-	}
+	assert.Nil(t, meta.FindStatusCondition(next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced),
+		"the condition is still there")
+	assert.Empty(t, status.Events(current.Status, next))
 }
 
 func TestThePlacementIsWhatStandsNow(t *testing.T) {
@@ -266,9 +259,8 @@ func TestThePlacementIsWhatStandsNow(t *testing.T) {
 		now); *current.Status.Placement != found {
 		t.Errorf("got %+v", current.Status.Placement)
 	}
-	if next := status.Next(current, backend.Observation{}, nil, nil, now); next.Placement != nil {
-		t.Errorf("of what stands no more it says %+v", next.Placement)
-	}
+	assert.Nil(t, status.Next(current, backend.Observation{}, nil, nil, now).Placement,
+		"of what stands no more it says")
 }
 
 func statusDeployment() *v1beta1.DynamoGraphDeployment {
@@ -296,7 +288,7 @@ func TestAComponentInAGroupLacksCopies(t *testing.T) {
 	}
 	next := status.Next(statusDeployment, observed, nil, nil, now)
 	const want = "prefill: 3 of 8 copies wait: no rack has room"
-	if got := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady); got == nil || got.Message != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
+	got := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady)
+	require.NotNil(t, got)
+	assert.Equal(t, want, got.Message)
 }

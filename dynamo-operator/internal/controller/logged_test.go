@@ -2,9 +2,9 @@ package controller
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"packtree.dev/dynamo-operator/internal/status"
@@ -17,9 +17,7 @@ func TestEventsAreLoggedAtTheirLevel(t *testing.T) {
 			status.Event{Type: kind, Reason: "TopologyLevelsUnavailable", Message: "rack is gone"})
 		for _, part := range []string{`"level":"` + level + `"`, `"msg":"rack is gone"`,
 			`"event":"TopologyLevelsUnavailable"`} {
-			if !strings.Contains(out.String(), part) {
-				t.Errorf("an event of type %s is written as %s, without %s", kind, out.String(), part)
-			}
+			assert.Contains(t, out.String(), part, kind)
 		}
 	}
 }

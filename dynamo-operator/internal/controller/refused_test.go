@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,14 +98,13 @@ func TestWhatCannotBeWrittenIsInTheStatus(t *testing.T) {
 			deployment := &v1beta1.DynamoGraphDeployment{}
 			require.NoError(t, live.Get(t.Context(), key, deployment))
 			_, err := controller.NewReconciler(live, unscaled{}).Reconcile(t.Context(), deployment)
-			if failed := c.reason != v1beta1.ReasonNotYetObserved; failed != (err != nil) {
-				t.Errorf("tried again because of %v", err)
-			}
+			assert.Equal(t, c.reason != v1beta1.ReasonNotYetObserved, err != nil, "tried again because of %v", err)
 			require.NoError(t, live.Get(t.Context(), key, deployment))
 			ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
-			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != c.reason || ready.Message != c.message {
-				t.Errorf("Ready is %+v, want %s: %s", ready, c.reason, c.message)
-			}
+			require.NotNil(t, ready)
+			assert.Equal(t, metav1.ConditionFalse, ready.Status)
+			assert.Equal(t, c.reason, ready.Reason)
+			assert.Equal(t, c.message, ready.Message)
 		})
 	}
 }

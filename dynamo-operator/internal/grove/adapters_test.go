@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/grove"
@@ -48,18 +49,13 @@ func TestAnAdapterHasItsNumberWhoeverSetsAnother(t *testing.T) {
 				for _, scaling := range standing.Scalings() {
 					scaled, lastScaled = scaling.Replicas, metav1.NewTime(time.Unix(2, 0))
 				}
-				if scaled != c.scaled {
-					t.Errorf("scaled to %d, want %d", scaled, c.scaled)
-				}
+				assert.Equal(t, c.scaled, scaled, "scaled to")
 				for _, object := range objects(t)(standing.Objects(nil)) {
-					if _, ok := object.(*grove.Adapter); ok {
-						t.Error("what stands is written anew")
-					}
+					_, ok := object.(*grove.Adapter)
+					assert.False(t, ok, "what stands is written anew")
 				}
 				reports := standing.Reports(metav1.NewTime(time.Unix(2, 0)))
-				if len(reports) != 1 {
-					t.Fatalf("%d reports", len(reports))
-				}
+				require.Len(t, reports, 1)
 				want := v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{Selector: v1beta1.LabelSelector + "=" + key,
 					LastScaleTime: &lastScaled}
 				assert.Empty(t, cmp.Diff(want, reports[0].Status), "status (-want +got)")
@@ -98,13 +94,11 @@ func TestAnAdapterBeginsWithTheNumberThatCounts(t *testing.T) {
 func TestAnAdapterThatNobodyAsksForGoes(t *testing.T) {
 	standing := standingOf(&v1beta1.ComponentSpec{Name: "A"}, false, 1, 1, "")
 	standing.Adapters = map[string]*grove.Adapter{"d-a": {ObjectMeta: metav1.ObjectMeta{Name: "d-a"}}}
-	if left := standing.Leftovers(objects(t)(standing.Objects(nil))); len(left) != 1 || left[0].GetName() != "d-a" {
-		t.Errorf("left over: %v", left)
-	}
+	left := standing.Leftovers(objects(t)(standing.Objects(nil)))
+	require.Len(t, left, 1, "left over")
+	assert.Equal(t, "d-a", left[0].GetName(), "left over")
 	standing.Adapters["d-a"].DeletionTimestamp = new(metav1.Now())
-	if left := standing.Leftovers(nil); len(left) > 0 {
-		t.Errorf("what goes is deleted again: %v", left)
-	}
+	assert.Empty(t, standing.Leftovers(nil), "what goes is deleted again")
 }
 
 func TestTheDeploymentHasItsNumberWhereTheKindOfAdaptersIsMissing(t *testing.T) {
@@ -113,13 +107,11 @@ func TestTheDeploymentHasItsNumberWhereTheKindOfAdaptersIsMissing(t *testing.T) 
 			ScalingAdapter: &v1beta1.ScalingAdapter{}}
 		standing := standingOf(component, multinode, 1, 1, "")
 		standing.NoAdapters = true
-		if scalings := standing.Scalings(); len(scalings) != 1 || scalings[0].Replicas != 4 {
-			t.Errorf("multinode %v: scaled to %v, want 4, as the status says", multinode, scalings)
-		}
+		scalings := standing.Scalings()
+		require.Len(t, scalings, 1, "multinode %v: scaled to", multinode)
+		assert.Equal(t, int32(4), scalings[0].Replicas, "multinode %v: scaled to", multinode)
 		standing = standingOf(component, multinode, 1, 7, "4")
 		standing.NoAdapters = true
-		if scalings := standing.Scalings(); len(scalings) > 0 {
-			t.Errorf("multinode %v: scaled to %v, although somebody else has set a number since", multinode, scalings)
-		}
+		assert.Empty(t, standing.Scalings(), "multinode %v: scaled to", multinode)
 	}
 }

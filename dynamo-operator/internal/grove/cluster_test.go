@@ -2,12 +2,11 @@ package grove_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,9 +43,9 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 			deployment := &v1beta1.DynamoGraphDeployment{}
 			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
 				ClusterTopologyName: c.named}
-			if got, err := cluster.Topology(t.Context(), deployment); err != nil || !strings.Contains(got.Problem, c.want) {
-				t.Errorf("%q does not say %q: %v", got.Problem, c.want, err)
-			}
+			got, err := cluster.Topology(t.Context(), deployment)
+			require.NoError(t, err)
+			assert.Contains(t, got.Problem, c.want)
 		})
 	}
 }
@@ -61,12 +60,10 @@ func TestATopologyThatCannotBeReadIsNotMissing(t *testing.T) {
 			deployment := transferring("net", "rack")
 			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
 				ClusterTopologyName: "net"}
-			if got, err := cluster.Topology(t.Context(), deployment); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a constraint: %+v, %v", got, err)
-			}
-			if standing, err := backend.Read(t.Context(), deployment); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("a transfer policy: %+v, %v", standing, err)
-			}
+			got, err := cluster.Topology(t.Context(), deployment)
+			assert.ErrorIs(t, err, context.DeadlineExceeded, "a constraint: %+v", got)
+			standing, err := backend.Read(t.Context(), deployment)
+			assert.ErrorIs(t, err, context.DeadlineExceeded, "a transfer policy: %+v", standing)
 		})
 	}
 }
@@ -124,9 +121,8 @@ func TestTheLevelOfTransfersIsTheTopologys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deployment := transferring(c.topology, c.domain)
 			_, backend := carriedOut(t, topology, binding)
-			if got, _ := asked(t, backend, deployment); got != c.want {
-				t.Errorf("the pods ask for %q, want %q", got, c.want)
-			}
+			got, _ := asked(t, backend, deployment)
+			assert.Equal(t, c.want, got, "the pods ask for")
 		})
 	}
 }
@@ -140,13 +136,11 @@ func TestATopologyThatIsGoneTakesNothingFromThePods(t *testing.T) {
 	require.NoError(t, cluster.Create(t.Context(), set))
 	topology.Spec.Levels[0].Key = "new"
 	require.NoError(t, cluster.Update(t.Context(), topology))
-	if got, _ := asked(t, backend, deployment); got != "nvidia.com/dynamo-topology.rack=new" {
-		t.Errorf("of a level with another label the pods ask for %q", got)
-	}
+	got, _ := asked(t, backend, deployment)
+	assert.Equal(t, "nvidia.com/dynamo-topology.rack=new", got, "of a level with another label the pods ask for")
 	require.NoError(t, cluster.Delete(t.Context(), topology))
-	if got, _ := asked(t, backend, deployment); got != "nvidia.com/dynamo-topology.rack=old" {
-		t.Errorf("without the topology the pods ask for %q, want what those that stand have", got)
-	}
+	got, _ = asked(t, backend, deployment)
+	assert.Equal(t, "nvidia.com/dynamo-topology.rack=old", got, "without the topology the pods ask for")
 }
 
 func transferring(topology, domain string) *v1beta1.DynamoGraphDeployment {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/backend"
@@ -69,17 +70,13 @@ func TestAGroupScalesByWholeCopies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scalings := standingGroup(c.replicas, c.live, nil, nil).Scalings()
 			if c.scaled < 0 {
-				if len(scalings) > 0 {
-					t.Errorf("scaled to %d", scalings[0].Replicas)
-				}
+				assert.Empty(t, scalings)
 				return
 			}
-			if len(scalings) != 1 || scalings[0].Replicas != c.scaled {
-				t.Fatalf("got %v, want %d", scalings, c.scaled)
-			}
-			if _, ok := scalings[0].Object.(*grovev1alpha1.PodCliqueScalingGroup); !ok {
-				t.Errorf("%T is scaled", scalings[0].Object)
-			}
+			require.Len(t, scalings, 1)
+			require.Equal(t, c.scaled, scalings[0].Replicas)
+			_, ok := scalings[0].Object.(*grovev1alpha1.PodCliqueScalingGroup)
+			assert.True(t, ok, "%T is scaled", scalings[0].Object)
 		})
 	}
 }
@@ -104,18 +101,17 @@ func TestAGroupHasOneAdapter(t *testing.T) {
 			made = append(made, adapter)
 		}
 	}
-	if len(made) != 1 || made[0].Name != "d-serve" || made[0].Spec.Replicas != 8 ||
-		made[0].Spec.DGDRef.ServiceName != "Serve" {
-		t.Fatalf("adapters %v", made)
-	}
+	require.Len(t, made, 1, "adapters")
+	require.Equal(t, "d-serve", made[0].Name, "adapters")
+	require.Equal(t, int32(8), made[0].Spec.Replicas, "adapters")
+	require.Equal(t, "Serve", made[0].Spec.DGDRef.ServiceName, "adapters")
 	adapter := &grove.Adapter{ObjectMeta: made[0].ObjectMeta,
 		Spec: v1alpha1.DynamoGraphDeploymentScalingAdapterSpec{Replicas: 3}}
 	now := metav1.Unix(1, 0)
 	standing := standingGroup(8, 8, asked, map[string]*grove.Adapter{"d-serve": adapter})
 	scalings := standing.Scalings()
-	if len(scalings) != 1 || scalings[0].Replicas != 3 {
-		t.Errorf("the adapter's number is 3, got %v", scalings)
-	}
+	require.Len(t, scalings, 1, "the adapter's number is 3")
+	assert.Equal(t, int32(3), scalings[0].Replicas, "the adapter's number is 3")
 	want := []backend.Report{{Adapter: adapter, Status: v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{
 		Replicas: 8, Selector: "grove.io/podcliquescalinggroup=d-0-serve", LastScaleTime: &now,
 	}}}
@@ -132,21 +128,18 @@ func TestAMultinodeMemberIsAsOftenInACopyAsItsReplicasSay(t *testing.T) {
 	set := podCliqueSet(t, translate(t, deployment))
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	want := []string{"prefill", "decode-0-ldr", "decode-0-wkr", "decode-1-ldr", "decode-1-wkr"}
-	if len(groups) != 1 || !cmp.Equal(groups[0].CliqueNames, want) {
-		t.Fatalf("groups %v", groups)
-	}
+	require.Len(t, groups, 1, "groups")
+	require.True(t, cmp.Equal(groups[0].CliqueNames, want), "groups")
 	for _, clique := range set.Spec.Template.Cliques {
 		switch clique.Name {
 		case "prefill":
-			if clique.Spec.Replicas != 2 || *clique.Spec.MinAvailable != 2 {
-				t.Errorf("a copy has %d prefill, of which it needs %d", clique.Spec.Replicas, *clique.Spec.MinAvailable)
-			}
+			assert.Equal(t, int32(2), clique.Spec.Replicas, "a copy has")
+			assert.Equal(t, int32(2), *clique.Spec.MinAvailable, "a copy has")
 		case "decode-1-wkr":
 			main := clique.Spec.PodSpec.Containers[0]
 			written := strings.Join(append(main.Command, main.Args...), " ")
-			if !strings.Contains(written, "-decode-1-ldr-0.") || strings.Contains(written, "decode-0-ldr") {
-				t.Errorf("workers look for their leader by %s", written)
-			}
+			assert.Contains(t, written, "-decode-1-ldr-0.", "workers look for their leader by")
+			assert.NotContains(t, written, "decode-0-ldr", "workers look for their leader by")
 		}
 	}
 }

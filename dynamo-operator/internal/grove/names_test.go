@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/dynamo-operator/internal/names"
@@ -55,18 +57,14 @@ func TestIsGang(t *testing.T) {
 		"llama-2-0-worker-x": false,
 		"llama-2-0-0":        false, "": false,
 	} {
-		if got := names.IsGang(deployment, name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
+		assert.Equal(t, want, names.IsGang(deployment, name), name)
 	}
 }
 
 func TestShortenedNamesStayApart(t *testing.T) {
 	one, two := names.Shortened(strings.Repeat("a", 70)+"1", 63), names.Shortened(strings.Repeat("a", 70)+"2", 63)
-	if one == two || len(one) != 63 || len(two) != 63 {
-		t.Errorf("got %q and %q", one, two)
-	}
-	if again := names.Shortened(strings.Repeat("a", 70)+"1", 63); again != one {
-		t.Errorf("got %q, then %q", one, again)
-	}
+	assert.NotEqual(t, two, one)
+	require.Len(t, one, 63)
+	assert.Len(t, two, 63)
+	assert.Equal(t, one, names.Shortened(strings.Repeat("a", 70)+"1", 63))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,9 +63,9 @@ func TestWhatGroveHasLookedAtAndReplaced(t *testing.T) {
 			set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Generation: c.generation}}
 			set.Status.ObservedGeneration, set.Status.UpdateProgress = c.seen, c.progress
 			observed := grove.Standing{Deployment: deployment(nil), PodCliqueSet: set}.Observation()
-			if !observed.Exists || observed.Current != c.current || observed.Settled != c.settled {
-				t.Errorf("exists %t, current %t, settled %t", observed.Exists, observed.Current, observed.Settled)
-			}
+			require.True(t, observed.Exists, "exists %t, current", observed.Exists)
+			assert.Equal(t, c.current, observed.Current, "exists %t, current", observed.Exists)
+			assert.Equal(t, c.settled, observed.Settled, "exists %t, current", observed.Exists)
 		})
 	}
 }
@@ -77,7 +78,6 @@ func TestLeftovers(t *testing.T) {
 	going.DeletionTimestamp = new(metav1.Unix(1, 0))
 	left := grove.Standing{Services: []*corev1.Service{named("kept"), named("left"), going}}.Leftovers(
 		[]client.Object{named("kept")})
-	if len(left) != 1 || left[0].GetName() != "left" {
-		t.Errorf("got %v, want the one that is neither wanted nor on its way out", left)
-	}
+	require.Len(t, left, 1)
+	assert.Equal(t, "left", left[0].GetName())
 }

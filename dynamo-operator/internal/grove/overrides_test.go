@@ -67,12 +67,11 @@ func TestWhatOfAnOverrideIsNotCarriedOut(t *testing.T) {
 		"{providerOverride: {value: {metadata: {}, spec: {replicas: 2, template: {topologyConstraint: {packDomain: zone}, "+
 			"terminationDelay: 1h}}}}, components: []}")
 	constraint, rest := overrides.Constraint(written.Spec.ProviderOverride, overrides.OfDeployment)
-	if constraint == nil || constraint.PackDomain != "zone" {
-		t.Errorf("constraint: %v", constraint)
-	}
+	require.NotNil(t, constraint)
+	assert.Equal(t, "zone", string(constraint.PackDomain))
 	assert.Empty(t, cmp.Diff([][]string{{"metadata"}, {"spec", "replicas"}, {"spec", "template", "terminationDelay"}},
 		rest), "the rest (-want +got)")
-	if constraint, rest := overrides.Constraint(nil, overrides.OfComponent); constraint != nil || rest != nil {
-		t.Errorf("no override: %v, %v", constraint, rest)
-	}
+	constraint, rest = overrides.Constraint(nil, overrides.OfComponent)
+	assert.Nil(t, constraint, "no override")
+	assert.Nil(t, rest, "no override")
 }

@@ -53,10 +53,9 @@ func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 		Message: "nothing has been created yet for the constraints"}
 	assert.Empty(t, cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement),
 		"without a PodCliqueSet (-want +got)")
-	if got := (grove.Standing{Deployment: deployment(nil)}).Observation(); got.Enforcement != nil ||
-		got.Topology != "" {
-		t.Errorf("without constraints there is nothing to enforce, got %v by %q", got.Enforcement, got.Topology)
-	}
+	got := (grove.Standing{Deployment: deployment(nil)}).Observation()
+	assert.Nil(t, got.Enforcement, "without constraints there is nothing to enforce")
+	assert.Empty(t, got.Topology, "without constraints there is nothing to enforce")
 }
 
 func TestScalings(t *testing.T) {
@@ -111,12 +110,8 @@ func TestScalings(t *testing.T) {
 				for _, scaling := range standing.Scalings() {
 					scaled = scaling.Replicas
 				}
-				if scaled != c.scaled {
-					t.Errorf("scaled to %d, want %d", scaled, c.scaled)
-				}
-				if got := templateOf(t, standing); got != c.standing {
-					t.Errorf("the template says %d, want %d", got, c.standing)
-				}
+				assert.Equal(t, c.scaled, scaled, "scaled to")
+				assert.Equal(t, c.standing, templateOf(t, standing), "the template says")
 			})
 		}
 	}

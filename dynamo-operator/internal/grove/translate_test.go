@@ -2,10 +2,11 @@ package grove_test
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,9 +25,7 @@ func TestEveryTranslationIsSound(t *testing.T) {
 		deployment := drawDeployment(t)
 		before := deployment.DeepCopy()
 		set := podCliqueSet(t, translate(t, deployment))
-		if !equalSpecs(before, deployment) {
-			t.Fatal("the deployment was changed")
-		}
+		require.True(t, equalSpecs(before, deployment), "the deployment was changed")
 		groups := map[string]grovev1alpha1.PodCliqueScalingGroupConfig{}
 		member := map[string]string{}
 		for _, group := range set.Spec.Template.PodCliqueScalingGroups {
@@ -145,9 +144,7 @@ func TestARestartMarksThePodsOfItsComponentsOnly(t *testing.T) {
 	for _, clique := range podCliqueSet(t, objects(t)(standing.Objects([]string{"B"}))).Spec.Template.Cliques {
 		got[clique.Name] = clique.Annotations[v1beta1.AnnotationRestart]
 	}
-	if want := map[string]string{"a": "first", "b": "second"}; !maps.Equal(want, got) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.Equal(t, map[string]string{"a": "first", "b": "second"}, got)
 }
 
 func podCliqueSet(t interface{ Fatal(...any) }, objects []client.Object) *grovev1alpha1.PodCliqueSet {

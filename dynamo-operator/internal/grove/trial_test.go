@@ -87,9 +87,8 @@ func TestWhatIsAReasonToRefuseADeployment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused, err := reasons(c.answer)
-			if diff := cmp.Diff(c.refused, refused); diff != "" || (err != nil) != c.passes {
-				t.Errorf("refused (-want +got):\n%s, passing error %v, want %t", diff, err, c.passes)
-			}
+			assert.Empty(t, cmp.Diff(c.refused, refused), "refused (-want +got)")
+			assert.Equal(t, c.passes, err != nil, "refused (-want +got)")
 		})
 	}
 }

@@ -93,9 +93,8 @@ func TestTheSameVersionReplacesPodsThatAreToBeOthers(t *testing.T) {
 	l.set.Spec.Template.Cliques[0].Labels = maps.Clone(l.set.Spec.Template.Cliques[0].Labels)
 	l.set.Spec.Template.Cliques[0].Labels["somebody"] = "was here"
 	l.pass("v1", "two")
-	if _, there := l.set.Spec.Template.Cliques[0].Labels["somebody"]; there {
-		t.Error("what somebody else wrote stays")
-	}
+	_, there := l.set.Spec.Template.Cliques[0].Labels["somebody"]
+	assert.False(t, there, "what somebody else wrote stays")
 }
 
 func TestAChangeDuringAnUpgradeCounts(t *testing.T) {
@@ -147,9 +146,8 @@ func TestARestartGoesOnThroughAnUpgrade(t *testing.T) {
 	l.expect("after a restart of a", l.pass("v1", "one", "A"), "one", "one")
 	l.expect("when an upgrade restarts b", l.pass("v2", "two", "A", "B"), "one", "two")
 	for _, clique := range l.set.Spec.Template.Cliques {
-		if id := clique.Annotations[v1beta1.AnnotationRestart]; id != "again" {
-			t.Errorf("the pods of %s are made by restart %q", clique.Name, id)
-		}
+		assert.Equal(t, "again", clique.Annotations[v1beta1.AnnotationRestart],
+			"the pods of %s are made by restart", clique.Name)
 	}
 	l.expect("in every later pass", l.pass("v2", "two", "A", "B"), "one", "two")
 }
@@ -179,9 +177,8 @@ func TestPodsOfAVersionThatNotedNothingAreKept(t *testing.T) {
 		spec.Components = append(spec.Components, v1beta1.ComponentSpec{Name: "C", PodTemplate: template()})
 	})
 	l.expect("with a further component", l.pass("v2", "two"), "one", "one")
-	if got := l.set.Spec.Template.Cliques[2].Spec.PodSpec.Containers[0].Env; len(got) == 0 {
-		t.Error("the new component gets nothing")
-	}
+	assert.NotEmpty(t, l.set.Spec.Template.Cliques[2].Spec.PodSpec.Containers[0].Env,
+		"the new component gets nothing")
 }
 
 func TestANoteThatCannotBeReadIsSaidToBeSo(t *testing.T) {
@@ -205,9 +202,8 @@ func TestANewImageChangesNothingElse(t *testing.T) {
 		spec.Components[0].PodTemplate.Spec.Containers[0].Image = "newer"
 	})
 	l.pass("v1", "one")
-	if got := l.set.Annotations[grovev1alpha1.AnnotationImageUpdate]; got != grovev1alpha1.ImageUpdateInPlace {
-		t.Errorf("the set has %q for how images are updated", got)
-	}
+	assert.Equal(t, grovev1alpha1.ImageUpdateInPlace, l.set.Annotations[grovev1alpha1.AnnotationImageUpdate],
+		"the set has")
 	before.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "newer"
 	assert.Empty(t, cmp.Diff(before.Spec, l.set.Spec), "the image has changed, and with it (-before +after)")
 }

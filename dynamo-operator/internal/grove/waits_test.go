@@ -162,8 +162,7 @@ func TestTheFrameworksWordsAreKeptWhereTheyAreNotAboutGangs(t *testing.T) {
 		set := &grovev1alpha1.PodCliqueSet{Status: grovev1alpha1.PodCliqueSetStatus{Conditions: []metav1.Condition{
 			{Type: grovev1alpha1.ConditionReady, Status: "False", Reason: reason, Message: "said Grove"},
 		}}}
-		if got := (grove.Standing{Deployment: deployment(nil), PodCliqueSet: set}).Observation().Message; got != want {
-			t.Errorf("%s: got %q, want %q", reason, got, want)
-		}
+		assert.Equal(t, want, (grove.Standing{Deployment: deployment(nil), PodCliqueSet: set}).Observation().Message,
+			reason)
 	}
 }

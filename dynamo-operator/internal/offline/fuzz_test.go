@@ -22,12 +22,9 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		once, again := renderedOf(t, documents), renderedOf(t, documents)
-		if !bytes.Equal(once, again) {
-			t.Fatalf("once\n%s\nthen\n%s", once, again)
-		}
-		if _, findings := manifests.Parse("out", once); len(findings) > 0 {
-			t.Fatal(findings)
-		}
+		require.True(t, bytes.Equal(once, again), "once\n%s\nthen\n%s", once, again)
+		_, findings = manifests.Parse("out", once)
+		require.Empty(t, findings)
 	})
 }
 

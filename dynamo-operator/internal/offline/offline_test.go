@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/dynamo-operator/internal/offline"
@@ -19,9 +20,8 @@ import (
 // another version.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input*.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no test data: %v", err)
-	}
+	require.NoError(t, err, "no test data")
+	require.NotEmpty(t, inputs, "no test data")
 	for _, input := range inputs {
 		directory := filepath.Dir(input)
 		t.Run(strings.TrimPrefix(input, "testdata/"), func(t *testing.T) {
@@ -37,9 +37,7 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	require.NoError(t, err)
 	first := rendered(t, string(content))
 	for range 20 {
-		if again := rendered(t, string(content)); again != first {
-			t.Fatalf("differs:\n%s", cmp.Diff(first, again))
-		}
+		require.Empty(t, cmp.Diff(first, rendered(t, string(content))), "(-first +then)")
 	}
 }
 
@@ -56,9 +54,7 @@ func TestNUMAZonesAreALevelAsOthers(t *testing.T) {
 	} {
 		made := rendered(t, "apiVersion: nvidia.com/"+version+"\n"+deployment+parts+topology)
 		for _, want := range []string{"packDomain: numa", "preferred: numa"} {
-			if strings.Count(made, want) != 1 {
-				t.Errorf("%s: not one %q in:\n%s", version, want, made)
-			}
+			assert.Equal(t, 1, strings.Count(made, want), "%s: not one %q in:\n%s", version, want, made)
 		}
 	}
 }
@@ -138,17 +134,14 @@ func TestWhatIsTurnedDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			documents, findings := manifests.Parse("in", []byte(c.input))
-			if len(findings) > 0 {
-				t.Fatal(findings)
-			}
+			require.Empty(t, findings)
 			_, findings = offline.Renderer{}.Render(documents)
 			var lines []string
 			for _, finding := range findings {
 				lines = append(lines, finding.String())
 			}
-			if len(lines) != 1 || !strings.HasPrefix(lines[0], c.want) {
-				t.Errorf("got\n%s\nwant one line:\n%s", strings.Join(lines, "\n"), c.want)
-			}
+			require.Len(t, lines, 1)
+			assert.True(t, strings.HasPrefix(lines[0], c.want), "got\n%s\nwant\n%s", lines[0], c.want)
 		})
 	}
 }
@@ -156,14 +149,10 @@ func TestWhatIsTurnedDown(t *testing.T) {
 func rendered(t *testing.T, input string) string {
 	t.Helper()
 	documents, findings := manifests.Parse("input.yaml", []byte(input))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
+	require.Empty(t, findings)
 	objects, findings := offline.Renderer{}.Render(documents)
 	for _, finding := range findings {
-		if !finding.Warning {
-			t.Fatal(finding)
-		}
+		require.True(t, finding.Warning, "%s", finding)
 	}
 	var printed bytes.Buffer
 	require.NoError(t, manifests.Write(&printed, manifests.YAML, objects))
@@ -181,13 +170,11 @@ func TestAServiceThatIsStoppedIsReported(t *testing.T) {
 			"i}]}}}]}": `in[1]: DynamoGraphDeployment default/d: warning: spec.components[0].replicas: 0 cannot be shown: it is made with 1 and scaled to 0 at once (service "A")`,
 	} {
 		documents, findings := manifests.Parse("in", []byte(input))
-		if len(findings) > 0 {
-			t.Fatal(findings)
-		}
+		require.Empty(t, findings)
 		objects, findings := offline.Renderer{}.Render(documents)
-		if len(objects) == 0 || len(findings) != 1 || findings[0].String() != want {
-			t.Errorf("%d objects, findings %v, want %s", len(objects), findings, want)
-		}
+		assert.NotEmpty(t, objects)
+		require.Len(t, findings, 1)
+		assert.Equal(t, want, findings[0].String())
 	}
 }
 
@@ -197,21 +184,16 @@ func TestKindsWithoutEffectPassWithOneWarning(t *testing.T) {
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
 			documents, findings := manifests.Parse("in",
 				[]byte("apiVersion: nvidia.com/"+version+"\nkind: "+kind+"\nmetadata: {name: d}\nspec: {a: b}"))
-			if len(findings) > 0 {
-				t.Fatal(findings)
-			}
+			require.Empty(t, findings)
 			objects, findings := offline.Renderer{}.Render(documents)
 			if len(objects) != 1 || objects[0] != documents[0].Object {
 				t.Errorf("%s does not pass as it is: %v", kind, objects)
 			}
-			if len(findings) != 1 ||
-				!strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" default/d: warning: "+kind+" has no effect: ") {
-				t.Errorf("%s: got %v", kind, findings)
-			}
+			require.Len(t, findings, 1, kind)
+			assert.Contains(t, findings[0].String(), "in[1]: "+kind+" default/d: warning: "+kind+" has no effect: ")
 		}
 	}
 	documents, _ := manifests.Parse("in", []byte("apiVersion: others.com/v1\nkind: DynamoModel\nmetadata: {name: d}"))
-	if _, findings := (offline.Renderer{}).Render(documents); len(findings) > 0 {
-		t.Errorf("a kind of others: %v", findings)
-	}
+	_, findings := (offline.Renderer{}).Render(documents)
+	assert.Empty(t, findings, "a kind of others")
 }

@@ -35,9 +35,8 @@ func started(t *testing.T, main *corev1.Container) []string {
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "python3.fails"), nil, 0o644))
 	command := exec.CommandContext(t.Context(), main.Command[0], append(main.Command[1:], main.Args...)...)
 	command.Env = []string{"PATH=" + directory + ":" + os.Getenv("PATH"), "POD_IP=10.0.0.7"}
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%v: %s", err, out)
 	written, err := os.ReadFile(notes)
 	require.NoError(t, err)
 	var lines []string
@@ -63,9 +62,7 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 	}
 	t.Run("whose head the leader starts first, and waits for", func(t *testing.T) {
 		got := started(t, configure(true))
-		if !strings.Contains(strings.Join(got, "\n"), "ray start --head --port=6379 --block") {
-			t.Errorf("there is no head: %q", got)
-		}
+		assert.Contains(t, strings.Join(got, "\n"), "ray start --head --port=6379 --block")
 		got = without(got, "ray start --head --port=6379 --block")
 		assert.Empty(t, cmp.Diff([]string{"check", "sleep 2", "check", engine}, got), "(-want +got)")
 	})
@@ -73,19 +70,17 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 		main := configure(false)
 		assert.Empty(t, cmp.Diff([]string{"check", "sleep 15", "check", "ray start --address=leader:6379 --block"},
 			started(t, main)), "(-want +got)")
-		if !strings.Contains(main.Args[0], "http://leader:9090/live") || main.LivenessProbe != nil {
-			t.Errorf("the worker asks for something else, or is asked itself: %v", main)
-		}
+		assert.Contains(t, main.Args[0], "http://leader:9090/live")
+		assert.Nil(t, main.LivenessProbe, "the worker is asked itself")
 	})
 	t.Run("of its own where a pod is alone", func(t *testing.T) {
 		main := container([]string{"python3"}, args, "4")
 		launch.ConfigureAlone(main)
 		got := without(started(t, main), "ray start --head --port=6379 --node-ip-address=10.0.0.7 --block")
 		assert.Empty(t, cmp.Diff([]string{"check", "sleep 2", "check", engine}, got), "(-want +got)")
-		if len(main.Env) != 2 || main.Env[1].Name != "VLLM_DP_MASTER_IP" ||
-			main.Env[1].ValueFrom.FieldRef.FieldPath != "status.podIP" {
-			t.Errorf("the engine gets %v", main.Env)
-		}
+		require.Len(t, main.Env, 2, "the engine gets")
+		assert.Equal(t, "VLLM_DP_MASTER_IP", main.Env[1].Name, "the engine gets")
+		assert.Equal(t, "status.podIP", main.Env[1].ValueFrom.FieldRef.FieldPath, "the engine gets")
 	})
 	for name, main := range map[string]*corev1.Container{
 		"without Ray": container([]string{"python3"},
@@ -134,14 +129,12 @@ func TestWorkersWaitForTheLeader(t *testing.T) {
 				LeaderAddress: "leader"}, pod, main)
 			got := ""
 			for _, waiting := range pod.InitContainers {
-				if waiting.Name != "wait-for-leader-mp" || waiting.Image != "engine:1" || waiting.Command[4] != "leader" {
-					t.Errorf("waits as %v", waiting)
-				}
+				assert.Equal(t, "wait-for-leader-mp", waiting.Name, "waits as %v", waiting)
+				assert.Equal(t, "engine:1", waiting.Image, "waits as %v", waiting)
+				assert.Equal(t, "leader", waiting.Command[4], "waits as %v", waiting)
 				got = waiting.Command[5]
 			}
-			if got != c.want {
-				t.Errorf("waits for port %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, got, "waits for port")
 		})
 	}
 }
@@ -170,9 +163,7 @@ func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 	require.NoError(t, err)
 	defer listener.Close()
 	require.NoError(t, os.WriteFile(again+".listens", nil, 0o644))
-	if err := command.Wait(); err != nil {
-		t.Errorf("waiting did not end well: %v", err)
-	}
+	assert.NoError(t, command.Wait(), "waiting did not end well")
 }
 
 func TestEveryNodeHasItsAddress(t *testing.T) {
@@ -193,12 +184,9 @@ func TestEveryNodeHasItsAddress(t *testing.T) {
 					got += variable.ValueFrom.FieldRef.FieldPath
 				}
 			}
-			if got != want {
-				t.Errorf("%s leader %v: the environment is %s, want %s", framework, leader, got, want)
-			}
-			if strings.Contains(strings.Join(main.Args, " "), "-x OMPI_") {
-				t.Error("Open MPI hands its own settings on by itself")
-			}
+			assert.Equal(t, want, got, "%s leader %v: the environment", framework, leader)
+			assert.NotContains(t, strings.Join(main.Args, " "), "-x OMPI_",
+				"Open MPI hands its own settings on by itself")
 		}
 	}
 }

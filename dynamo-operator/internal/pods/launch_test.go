@@ -219,9 +219,8 @@ func TestOnlyTheLeaderIsProbed(t *testing.T) {
 		for _, leader := range []bool{true, false} {
 			main := container([]string{"python3"}, nil, "8")
 			launch.Configure(framework, launch.Node{Leader: leader, Count: 2}, &corev1.PodSpec{}, main)
-			if probed := main.LivenessProbe != nil && main.ReadinessProbe != nil && main.StartupProbe != nil; probed != leader {
-				t.Errorf("%s leader %v: probed %v", framework, leader, probed)
-			}
+			assert.Equal(t, leader, main.LivenessProbe != nil && main.ReadinessProbe != nil && main.StartupProbe != nil,
+				"%s leader", framework)
 		}
 	}
 }
@@ -245,41 +244,29 @@ func TestTRTLLM(t *testing.T) {
 			`mpirun --allow-run-as-root -n 12 -H ldr:4,w0:4,w1:4 --mca pml ob1 --mca plm_rsh_args "-p 2222 -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa" ` +
 				`-x HF_TOKEN -x PATH ${LD_LIBRARY_PATH:+-x LD_LIBRARY_PATH} ${PYTHONPATH:+-x PYTHONPATH} ${CUDA_HOME:+-x CUDA_HOME} ` +
 				`trtllm-llmapi-launch python3 -m dynamo.trtllm --model 'a b'`
-		if got := lastStep(main); got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
-		}
-		if mode := pod.Volumes[0].Secret.DefaultMode; *mode != 0o444 {
-			t.Errorf("the keys can be read by %o: not by a container that does not run as root", *mode)
-		}
-		if pod.Volumes[0].Secret.SecretName != launch.SSHSecret || main.VolumeMounts[0].MountPath != "/ssh-pk" {
-			t.Errorf("the keys are not mounted: %v, %v", pod.Volumes, main.VolumeMounts)
-		}
-		if main.ReadinessProbe.TCPSocket != nil || main.LivenessProbe == nil {
-			t.Error("the leader keeps its probes")
-		}
+		assert.Equal(t, want, lastStep(main))
+		assert.Equal(t, int32(0o444), *pod.Volumes[0].Secret.DefaultMode, "a container that does not run as root reads the keys")
+		assert.Equal(t, launch.SSHSecret, pod.Volumes[0].Secret.SecretName)
+		assert.Equal(t, "/ssh-pk", main.VolumeMounts[0].MountPath)
+		assert.Nil(t, main.ReadinessProbe.TCPSocket, "the leader keeps its probes")
+		assert.NotNil(t, main.LivenessProbe, "the leader keeps its probes")
 	})
 	t.Run("GPUs that are claimed, not counted, are as many as there are ranks for a node", func(t *testing.T) {
 		main := container([]string{"trtllm-serve"}, []string{"model", "--tp_size", "4", "--pp_size=2"}, "")
 		node := launch.Node{Leader: true, Count: 2, LeaderAddress: "ldr",
 			WorkerAddress: func(int32) string { return "w" }}
 		launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, &corev1.PodSpec{}, main)
-		if got := lastStep(main); !strings.Contains(got, " -n 8 -H ldr:4,w:4 ") {
-			t.Errorf("got %s", got)
-		}
+		assert.Contains(t, lastStep(main), " -n 8 -H ldr:4,w:4 ")
 	})
 	t.Run("a worker serves the leader", func(t *testing.T) {
 		_, main := configure(false)
-		if got := lastStep(main); got != "exec /usr/sbin/sshd -D -e -f ~/.ssh/sshd_config" {
-			t.Errorf("got %s", got)
-		}
-		if main.ReadinessProbe.TCPSocket.Port.IntValue() != 2222 || main.LivenessProbe != nil ||
-			main.StartupProbe != nil {
-			t.Errorf("probes are %v, %v, %v", main.ReadinessProbe, main.LivenessProbe, main.StartupProbe)
-		}
+		assert.Equal(t, "exec /usr/sbin/sshd -D -e -f ~/.ssh/sshd_config", lastStep(main))
+		assert.Equal(t, 2222, main.ReadinessProbe.TCPSocket.Port.IntValue(), "probes are %v", main.ReadinessProbe)
+		assert.Nil(t, main.LivenessProbe, "probes are %v", main.ReadinessProbe)
+		assert.Nil(t, main.StartupProbe, "probes are %v", main.ReadinessProbe)
 	})
-	if !launch.LeaderStartsLast(v1beta1.BackendFrameworkTRTLLM) {
-		t.Error("the leader has to wait for the workers' SSH servers")
-	}
+	assert.True(t, launch.LeaderStartsLast(v1beta1.BackendFrameworkTRTLLM),
+		"the leader has to wait for the workers' SSH servers")
 }
 
 func TestFramework(t *testing.T) {
@@ -295,9 +282,7 @@ func TestFramework(t *testing.T) {
 		"a model's name is no module": {"", "python3 -m dynamo.frontend --model vllm", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := launch.Framework(c.declared, &corev1.Container{Args: []string{c.line}}); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, launch.Framework(c.declared, &corev1.Container{Args: []string{c.line}}))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,20 +28,16 @@ func TestWhatTheUserHasSetStays(t *testing.T) {
 		main.VolumeMounts = []corev1.VolumeMount{{Name: "fast", MountPath: "/dev/shm"}}
 	})
 	main := made.Main()
-	if made.Spec.SchedulerName != "other" || made.Spec.ServiceAccountName != "account" ||
-		*made.Spec.TerminationGracePeriodSeconds != 5 {
-		t.Errorf("the pod became %v", made.Spec)
-	}
-	if made.Labels[v1beta1.LabelQueue] != "mine" || made.Labels[v1beta1.LabelComponent] != "Part" {
-		t.Errorf("labels are %v", made.Labels)
-	}
-	if len(main.Args) > 0 || main.ReadinessProbe.PeriodSeconds != 1 || len(made.Spec.Volumes) != 1 {
-		t.Errorf("the container became %v, volumes %v", main, made.Spec.Volumes)
-	}
+	assert.Equal(t, "other", made.Spec.SchedulerName, "the pod became %v", made.Spec)
+	assert.Equal(t, "account", made.Spec.ServiceAccountName, "the pod became %v", made.Spec)
+	assert.Equal(t, int64(5), *made.Spec.TerminationGracePeriodSeconds, "the pod became %v", made.Spec)
+	assert.Equal(t, "mine", made.Labels[v1beta1.LabelQueue], "labels are %v", made.Labels)
+	assert.Equal(t, "Part", made.Labels[v1beta1.LabelComponent], "labels are %v", made.Labels)
+	assert.Empty(t, main.Args)
+	assert.Equal(t, int32(1), main.ReadinessProbe.PeriodSeconds, "the container became %v, volumes", main)
+	assert.Len(t, made.Spec.Volumes, 1, "the container became %v, volumes", main)
 	assert.Empty(t, cmp.Diff([]string{"admin:9090", "nixl:19090"}, portsOf(main)), "ports (-want +got)")
-	if port := main.LivenessProbe.HTTPGet.Port; port != intstr.FromInt32(9090) {
-		t.Errorf("the default probe asks %v, which the user named otherwise", port)
-	}
+	assert.Equal(t, intstr.FromInt32(9090), main.LivenessProbe.HTTPGet.Port, "the default probe asks")
 	assert.Empty(t, cmp.Diff(map[string]string{"LEVEL": "container", "DYN_COMPONENT": "own", "SPEC": "spec"},
 		values(main, "LEVEL", "DYN_COMPONENT", "SPEC")), "environment (-want +got)")
 }
@@ -51,9 +48,10 @@ func TestARequestForGPUsIsALimitToo(t *testing.T) {
 			"cpu": resource.MustParse("4")}
 	}).Main()
 	gpus, limited := main.Resources.Limits["nvidia.com/gpu"]
-	if _, cpu := main.Resources.Limits["cpu"]; !limited || gpus.Value() != 8 || cpu {
-		t.Errorf("limits are %v", main.Resources.Limits)
-	}
+	_, cpu := main.Resources.Limits["cpu"]
+	require.True(t, limited, "limits are %v", main.Resources.Limits)
+	assert.Equal(t, int64(8), gpus.Value(), "limits are %v", main.Resources.Limits)
+	assert.False(t, cpu, "limits are %v", main.Resources.Limits)
 }
 
 func TestSharedMemory(t *testing.T) {
@@ -73,9 +71,9 @@ func TestSharedMemory(t *testing.T) {
 			for _, volume := range made.Spec.Volumes {
 				got = volume.EmptyDir.SizeLimit.String()
 			}
-			if got != c.want || (c.want != "") != (len(made.Main().VolumeMounts) == 1) {
-				t.Errorf("got %q, mounts %v, want %q", got, made.Main().VolumeMounts, c.want)
-			}
+			assert.Equal(t, c.want, got, "got %q, mounts %v", got, made.Main().VolumeMounts)
+			assert.Equal(t, len(made.Main().VolumeMounts) == 1, c.want != "",
+				"got %q, mounts %v", got, made.Main().VolumeMounts)
 		})
 	}
 }

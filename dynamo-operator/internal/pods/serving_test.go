@@ -44,9 +44,7 @@ func TestThePodsGetTheInfrastructure(t *testing.T) {
 	for name, want := range map[string]string{
 		"NATS_SERVER": "nats://n", "ETCD_ENDPOINTS": "mine", "MODEL_EXPRESS_URL": "m", "PROMETHEUS_ENDPOINT": "p",
 	} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
+		assert.Equal(t, want, got[name], name)
 	}
 }
 
@@ -94,9 +92,8 @@ func TestDiscovery(t *testing.T) {
 			delete(env, "DYN_NAMESPACE")
 			delete(env, "DYN_COMPONENT")
 			assert.Empty(t, cmp.Diff(c.env, env), "environment (-want +got)")
-			if made.Annotations[backend] != c.backend || made.Spec.ServiceAccountName != c.account {
-				t.Errorf("annotated %q, account %q", made.Annotations[backend], made.Spec.ServiceAccountName)
-			}
+			assert.Equal(t, c.backend, made.Annotations[backend], "annotated")
+			assert.Equal(t, c.account, made.Spec.ServiceAccountName, "annotated")
 		})
 	}
 }
@@ -130,9 +127,7 @@ func TestLabels(t *testing.T) {
 			if c.change != nil {
 				c.change(whole, c.component)
 			}
-			if got := pods.Make(whole, c.component, pods.Infrastructure{}).Labels[c.key]; got != c.want {
-				t.Errorf("%s is %q, want %q", c.key, got, c.want)
-			}
+			assert.Equal(t, c.want, pods.Make(whole, c.component, pods.Infrastructure{}).Labels[c.key], c.key)
 		})
 	}
 }
@@ -161,9 +156,8 @@ func labelled(_ *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec
 
 func TestTheSecurityContextIsTheUsersAsAWhole(t *testing.T) {
 	made := makePod("worker", func(*corev1.PodTemplateSpec, *corev1.Container) {})
-	if made.Spec.SecurityContext == nil || *made.Spec.SecurityContext.FSGroup != 1000 {
-		t.Errorf("volumes are not for the images' user: %v", made.Spec.SecurityContext)
-	}
+	require.NotNil(t, made.Spec.SecurityContext, "volumes are not for the images' user")
+	assert.Equal(t, int64(1000), *made.Spec.SecurityContext.FSGroup, "volumes are not for the images' user")
 	own := &corev1.PodSecurityContext{RunAsUser: new(int64(7))}
 	made = makePod("worker", func(template *corev1.PodTemplateSpec, _ *corev1.Container) {
 		template.Spec.SecurityContext = own.DeepCopy()
@@ -184,9 +178,7 @@ func TestAccounts(t *testing.T) {
 			made := makePod(c.componentType, func(template *corev1.PodTemplateSpec, _ *corev1.Container) {
 				template.Spec.ServiceAccountName = c.named
 			})
-			if got := made.Spec.ServiceAccountName; got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, made.Spec.ServiceAccountName)
 		})
 	}
 }
@@ -209,19 +201,18 @@ func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
 			component.EPPConfig = &c.config
 			made := pods.Make(deployment(), component, pods.Infrastructure{})
 			config := made.Spec.Volumes[0]
-			if config.ConfigMap.Name != c.from || config.ConfigMap.Items[0].Key != c.key ||
-				config.ConfigMap.Items[0].Path != "epp-config-dynamo.yaml" {
-				t.Errorf("the configuration is read from %v", config.ConfigMap)
-			}
+			assert.Equal(t, c.from, config.ConfigMap.Name, "the configuration is read from %v", config.ConfigMap)
+			assert.Equal(t, c.key, config.ConfigMap.Items[0].Key,
+				"the configuration is read from %v", config.ConfigMap)
+			assert.Equal(t, "epp-config-dynamo.yaml", config.ConfigMap.Items[0].Path,
+				"the configuration is read from %v", config.ConfigMap)
 			var mounted []string
 			for _, mount := range made.Main().VolumeMounts {
 				mounted = append(mounted, mount.Name+":"+mount.MountPath)
 			}
 			want := []string{"epp-config:/etc/epp", "hf-cache:/home/nonroot/.cache", "shared-memory:/dev/shm"}
 			assert.Empty(t, cmp.Diff(want, mounted), "mounts (-want +got)")
-			if *made.Spec.TerminationGracePeriodSeconds != 130 {
-				t.Errorf("requests have %d s to end", *made.Spec.TerminationGracePeriodSeconds)
-			}
+			assert.Equal(t, int64(130), *made.Spec.TerminationGracePeriodSeconds, "requests have")
 		})
 	}
 }
@@ -245,16 +236,13 @@ func TestCompilationCache(t *testing.T) {
 			component.PodTemplate.Spec.Volumes = c.userVolumes
 			component.CompilationCache = &v1beta1.CompilationCache{PVCName: "compiled", MountPath: c.path}
 			made := pods.Make(whole, component, pods.Infrastructure{})
-			if mount := made.Main().VolumeMounts[0]; mount.Name != "compiled" || mount.MountPath != c.at {
-				t.Errorf("mounted: %v", mount)
-			}
-			if got := variables(made.Main())["VLLM_CACHE_ROOT"]; got != c.cacheRoot {
-				t.Errorf("vLLM gets %q, want %q", got, c.cacheRoot)
-			}
-			if claim := made.Spec.Volumes[0].PersistentVolumeClaim; (claim == nil) != (c.userVolumes != nil) ||
-				made.Spec.Volumes[0].Name != "compiled" {
-				t.Errorf("the volumes are %v", made.Spec.Volumes)
-			}
+			mount := made.Main().VolumeMounts[0]
+			assert.Equal(t, "compiled", mount.Name, "mounted: %v", mount)
+			assert.Equal(t, c.at, mount.MountPath, "mounted: %v", mount)
+			assert.Equal(t, c.cacheRoot, variables(made.Main())["VLLM_CACHE_ROOT"], "vLLM gets")
+			assert.Equal(t, c.userVolumes != nil, made.Spec.Volumes[0].PersistentVolumeClaim == nil,
+				"the volumes are %v", made.Spec.Volumes)
+			assert.Equal(t, "compiled", made.Spec.Volumes[0].Name, "the volumes are %v", made.Spec.Volumes)
 		})
 	}
 }
@@ -280,22 +268,17 @@ func TestAFrontendBesideMain(t *testing.T) {
 	component.PodTemplate.Spec.Containers[1].VolumeMounts = []corev1.VolumeMount{{Name: "models", MountPath: "/models"}}
 	made := pods.Make(deployment(), component, pods.Infrastructure{})
 	beside := pods.Named(made.Spec.Containers, "beside")
-	if got := strings.Join(slices.Concat(beside.Command, beside.Args), " "); got != "python3 -m dynamo.frontend" {
-		t.Errorf("it starts %q", got)
-	}
-	if diff := cmp.Diff([]string{"http:8000"}, portsOf(beside)); diff != "" ||
-		asked(beside.ReadinessProbe) != "/health@http" {
-		t.Errorf("it serves %s and is asked %s", diff, asked(beside.ReadinessProbe))
-	}
+	assert.Equal(t, "python3 -m dynamo.frontend", strings.Join(slices.Concat(beside.Command, beside.Args), " "),
+		"it starts")
+	assert.Empty(t, cmp.Diff([]string{"http:8000"}, portsOf(beside)), "it serves")
+	assert.Equal(t, "/health@http", asked(beside.ReadinessProbe), "it serves")
 	env := variables(beside)
-	if env["DYN_COMPONENT"] != "frontend" || env["DYN_NAMESPACE_PREFIX"] != "ns-d" || env["DYN_SYSTEM_ENABLED"] != "" {
-		t.Errorf("it gets %v", env)
-	}
+	assert.Equal(t, "frontend", env["DYN_COMPONENT"], "it gets %v", env)
+	assert.Equal(t, "ns-d", env["DYN_NAMESPACE_PREFIX"], "it gets %v", env)
+	assert.Empty(t, env["DYN_SYSTEM_ENABLED"], "it gets %v", env)
 	assert.Empty(t, cmp.Diff([]corev1.VolumeMount{{Name: "models", MountPath: "/models"}}, beside.VolumeMounts),
 		"it reads the model elsewhere (-want +got)")
-	if variables(made.Main())["DYN_COMPONENT"] != "decode" {
-		t.Error("main is no worker any more")
-	}
+	assert.Equal(t, "decode", variables(made.Main())["DYN_COMPONENT"], "main is no worker any more")
 }
 
 func TestDynamoBesideAnEngine(t *testing.T) {
@@ -305,13 +288,13 @@ func TestDynamoBesideAnEngine(t *testing.T) {
 		{Name: "runtime", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 	made := pods.Make(deployment(), component, pods.Infrastructure{})
 	main, sidecar := made.Main(), pods.Named(made.Spec.InitContainers, "runtime")
-	if len(main.Ports) > 0 || main.ReadinessProbe != nil || len(variables(main)) > 0 {
-		t.Errorf("main runs an engine that knows nothing of Dynamo, and became %v", main)
-	}
-	if diff := cmp.Diff([]string{"system:9090"},
-		portsOf(sidecar)); diff != "" || asked(sidecar.StartupProbe) != "/live@system" || len(sidecar.Command) > 0 {
-		t.Errorf("the runtime became %v", sidecar)
-	}
+	assert.Empty(t, main.Ports, "main runs an engine that knows nothing of Dynamo, and became %v", main)
+	assert.Nil(t, main.ReadinessProbe, "main runs an engine that knows nothing of Dynamo, and became %v", main)
+	assert.Empty(t, variables(main), "main runs an engine that knows nothing of Dynamo, and became %v", main)
+	assert.Empty(t, cmp.Diff([]string{"system:9090"},
+		portsOf(sidecar)), "the runtime became %v", sidecar)
+	assert.Equal(t, "/live@system", asked(sidecar.StartupProbe), "the runtime became %v", sidecar)
+	assert.Empty(t, sidecar.Command, "the runtime became %v", sidecar)
 	want := map[string]string{
 		"DYN_NAMESPACE": "ns-d", "DYN_COMPONENT": "decode", "DYN_DISCOVERY_BACKEND": "kubernetes",
 		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
@@ -341,27 +324,20 @@ func TestWorkersKnowWhereTheyStand(t *testing.T) {
 			whole.Spec.Experimental = &v1beta1.DeploymentExperimental{KVTransferPolicy: &c.policy}
 			made := pods.Make(whole, part("decode"), pods.Infrastructure{})
 			file := made.Spec.Volumes[0].DownwardAPI.Items[0]
-			if file.Path != c.policy.Domain || file.FieldRef.FieldPath != "metadata.labels['"+c.label+"']" {
-				t.Errorf("the file is %v", file)
-			}
-			if mount := made.Main().VolumeMounts[0]; mount.MountPath != "/etc/dynamo/topology" {
-				t.Errorf("mounted %v", mount)
-			}
+			assert.Equal(t, c.policy.Domain, file.Path, "the file is %v", file)
+			assert.Equal(t, "metadata.labels['"+c.label+"']", file.FieldRef.FieldPath, "the file is %v", file)
+			mount := made.Main().VolumeMounts[0]
+			assert.Equal(t, "/etc/dynamo/topology", mount.MountPath, "mounted %v", mount)
 			key, value, _ := strings.Cut(c.annotation, "=")
-			if made.Annotations[key] != value {
-				t.Errorf("annotated %v", made.Annotations)
-			}
+			assert.Equal(t, value, made.Annotations[key], "annotated %v", made.Annotations)
 			env := variables(made.Main())
-			if env["DYN_KV_TRANSFER_DOMAIN"] != c.policy.Domain || env["DYN_KV_TRANSFER_ENFORCEMENT"] != c.enforcement ||
-				env["DYN_TOPOLOGY_MOUNT_PATH"] != "/etc/dynamo/topology" {
-				t.Errorf("it gets %v", env)
-			}
-			if _, weighed := env["DYN_KV_TRANSFER_PREFERRED_WEIGHT"]; weighed != (c.policy.PreferredWeight != nil) {
-				t.Errorf("it gets %v", env)
-			}
-			if other := pods.Make(whole, part("frontend"), pods.Infrastructure{}); len(other.Spec.Volumes) != 1 {
-				t.Errorf("a frontend transfers nothing, and has %v", other.Spec.Volumes)
-			}
+			assert.Equal(t, c.policy.Domain, env["DYN_KV_TRANSFER_DOMAIN"], "it gets %v", env)
+			assert.Equal(t, c.enforcement, env["DYN_KV_TRANSFER_ENFORCEMENT"], "it gets %v", env)
+			assert.Equal(t, "/etc/dynamo/topology", env["DYN_TOPOLOGY_MOUNT_PATH"], "it gets %v", env)
+			_, weighed := env["DYN_KV_TRANSFER_PREFERRED_WEIGHT"]
+			assert.Equal(t, c.policy.PreferredWeight != nil, weighed, "it gets %v", env)
+			assert.Len(t, pods.Make(whole, part("frontend"), pods.Infrastructure{}).Spec.Volumes, 1,
+				"a frontend transfers nothing, and has")
 		})
 	}
 }
@@ -395,9 +371,7 @@ func TestWorkersAskForTheLabelByWhichTheyKnow(t *testing.T) {
 			}
 			made := pods.Make(whole, component, pods.Infrastructure{})
 			made.AskForLevel(c.policy, c.level)
-			if got := made.Annotations[asked]; got != c.want {
-				t.Errorf("asks for %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, made.Annotations[asked], "asks for")
 			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology &&
 				c.component != "frontend" &&
 				got != c.level {
@@ -420,20 +394,20 @@ func TestRolesAreLaidOverTheComponent(t *testing.T) {
 		made, err := pods.OfRole(component, role)
 		require.NoError(t, err)
 		main := pods.Named(made.PodTemplate.Spec.Containers, "main")
-		if main.Image != "i" || len(main.Env) != 2 || values(main, "A", "B")["A"] != want ||
-			values(main, "B")["B"] != "both" {
-			t.Errorf("role %s became %v", role, main)
-		}
-		if made.PodTemplate.Spec.NodeSelector["role"] != want || len(made.PodTemplate.Spec.Containers) != 2 {
-			t.Errorf("role %s became %v", role, made.PodTemplate.Spec)
-		}
+		assert.Equal(t, "i", main.Image, "role %s became %v", role, main)
+		require.Len(t, main.Env, 2, "role %s became %v", role, main)
+		assert.Equal(t, want, values(main, "A", "B")["A"], "role %s became %v", role, main)
+		assert.Equal(t, "both", values(main, "B")["B"], "role %s became %v", role, main)
+		assert.Equal(t, want, made.PodTemplate.Spec.NodeSelector["role"],
+			"role %s became %v", role, made.PodTemplate.Spec)
+		assert.Len(t, made.PodTemplate.Spec.Containers, 2, "role %s became %v", role, made.PodTemplate.Spec)
 	}
 	component.Roles = []v1beta1.ComponentRole{{Name: "worker", MultinodeRole: v1beta1.MultinodeRole{
 		PodTemplate: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"a": "b"}}},
 	}}}
-	if made, err := pods.OfRole(component, "worker"); err != nil || len(made.PodTemplate.Spec.Containers) != 2 {
-		t.Errorf("a role that says nothing of its containers has %v, %v", made, err)
-	}
+	made, err := pods.OfRole(component, "worker")
+	require.NoError(t, err, "a role that says nothing of its containers has %v", made)
+	assert.Len(t, made.PodTemplate.Spec.Containers, 2, "a role that says nothing of its containers has %v", made)
 }
 
 func roleTemplate(value string) *corev1.PodTemplateSpec {

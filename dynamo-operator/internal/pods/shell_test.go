@@ -31,10 +31,8 @@ func TestAShellHandsTheWordsOn(t *testing.T) {
 			launch.Node{Count: 4, LeaderAddress: "leader", RankVariable: "INDEX"}, &corev1.PodSpec{}, main)
 		want := slices.Concat([]string{"-m", "dynamo.sglang"}, given,
 			[]string{"--dist-init-addr", "leader:29500", "--nnodes", "4", "--node-rank", "3"})
-		if diff := cmp.Diff(want,
-			run(rt, programs, []string{"INDEX=2"}, slices.Concat(main.Command, main.Args)...)); diff != "" {
-			rt.Fatalf("(-want +got):\n%s", diff)
-		}
+		require.Empty(rt, cmp.Diff(want,
+			run(rt, programs, []string{"INDEX=2"}, slices.Concat(main.Command, main.Args)...)), " (-want +got)")
 	})
 }
 
@@ -72,9 +70,8 @@ func TestScriptsAreShell(t *testing.T) {
 		node := launch.Node{Leader: leader, Count: 2, LeaderAddress: "ldr",
 			WorkerAddress: func(int32) string { return "w" }}
 		launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, &corev1.PodSpec{}, main)
-		if out, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", main.Args[0]).CombinedOutput(); err != nil {
-			t.Errorf("leader %v: %v: %s", leader, err, out)
-		}
+		out, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", main.Args[0]).CombinedOutput()
+		assert.NoError(t, err, "leader %v: %v: %s", leader, err, out)
 	}
 }
 
@@ -94,21 +91,19 @@ func TestKeysAreSetUp(t *testing.T) {
 	for range 2 {
 		command := exec.CommandContext(t.Context(), "sh", "-c", script)
 		command.Env = []string{"HOME=" + home, "PATH=" + programs + ":" + os.Getenv("PATH")}
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%v: %s", err, out)
 	}
 	for name, mode := range map[string]os.FileMode{"id_rsa": 0o600, "authorized_keys": 0o600, "config": 0o600,
 		"id_rsa.pub": 0o644} {
 		info, err := os.Stat(filepath.Join(home, ".ssh", name))
-		if err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, %v; want mode %o", name, info, err, mode)
-		}
+		require.NoError(t, err, "%s: %v", name, info)
+		assert.Equal(t, mode, info.Mode().Perm(), "%s: %v", name, info)
 	}
 	config, err := os.ReadFile(filepath.Join(home, ".ssh", "sshd_config"))
-	if err != nil || !strings.Contains(string(config), "Port 2222\nHostKey "+home+"/.ssh/host_keys/") {
-		t.Errorf("sshd_config: %v\n%s", err, config)
-	}
+	require.NoError(t, err, "sshd_config: %v\n%s", err, config)
+	assert.Contains(t, string(config), "Port 2222\nHostKey "+home+"/.ssh/host_keys/",
+		"sshd_config: %v\n%s", err, config)
 }
 
 // A user other than root may have root's home.
@@ -123,9 +118,8 @@ func TestAHomeThatCannotBeWrittenIsReplaced(t *testing.T) {
 		if want == "" {
 			want = home
 		}
-		if err != nil || string(out) != want {
-			t.Errorf("with home %s: %v, %s; want %s", home, err, out, want)
-		}
+		require.NoError(t, err, "with home %s: %v, %s", home, err, out)
+		assert.Equal(t, want, string(out), "with home %s: %v, %s", home, err, out)
 	}
 }
 

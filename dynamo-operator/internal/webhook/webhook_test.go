@@ -3,12 +3,12 @@ package webhook
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -136,10 +136,9 @@ func TestAClusterThatDoesNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response := validator{silent}.Handle(t.Context(), review("v1beta1", "", written))
 			expect(t, response, "could not be validated: context deadline exceeded; try again")
-			if got := response.Result; got.Code != http.StatusInternalServerError ||
-				got.Reason != metav1.StatusReasonInternalError {
-				t.Errorf("%d %s", got.Code, got.Reason)
-			}
+			got := response.Result
+			assert.Equal(t, int32(http.StatusInternalServerError), got.Code)
+			assert.Equal(t, metav1.StatusReasonInternalError, got.Reason)
 		})
 	}
 }
@@ -212,9 +211,8 @@ func expect(t *testing.T, response ctrladmission.Response, refused string) {
 	if response.Result != nil {
 		message = response.Result.Message
 	}
-	if response.Allowed != (refused == "") || !strings.Contains(message, refused) {
-		t.Errorf("allowed %t: %s; want %q", response.Allowed, message, refused)
-	}
+	assert.Equal(t, refused == "", response.Allowed, "allowed")
+	assert.Contains(t, message, refused, "allowed")
 }
 
 func TestKindsWithoutEffectAreLetThroughWithAWarning(t *testing.T) {
@@ -225,8 +223,8 @@ func TestKindsWithoutEffectAreLetThroughWithAWarning(t *testing.T) {
 				Kind: metav1.GroupVersionKind{Group: v1beta1.GroupName, Version: "v1alpha1", Kind: kind},
 			},
 		}
-		if got := (warner{}).Handle(t.Context(), request); !got.Allowed || len(got.Warnings) != want {
-			t.Errorf("%s: %v", kind, got)
-		}
+		got := (warner{}).Handle(t.Context(), request)
+		require.True(t, got.Allowed, "%s: %v", kind, got)
+		assert.Len(t, got.Warnings, want, "%s: %v", kind, got)
 	}
 }

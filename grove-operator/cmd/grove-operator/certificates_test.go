@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -140,9 +141,8 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 				served, err := c.serves(t.Context(), running.webhooks)
 				require.NoError(t, err, "while a certificate is mounted that does not fit its key")
-				if !served.Equal(first) {
-					t.Fatalf("a certificate is served, valid until %s, whose key is not mounted", served.NotAfter)
-				}
+				require.True(t, served.Equal(first),
+					"a certificate is served, valid until %s, whose key is not mounted", served.NotAfter)
 			}
 
 			c.trust(t, after["ca.crt"])
@@ -157,9 +157,8 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			c.accepted(t, layout+"-2")
 			configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 			require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: program}, configuration))
-			if string(configuration.Webhooks[0].ClientConfig.CABundle) != string(after["ca.crt"]) {
-				t.Error("the program has changed the authority that others keep")
-			}
+			assert.Equal(t, string(after["ca.crt"]), string(configuration.Webhooks[0].ClientConfig.CABundle),
+				"the program has changed the authority that others keep")
 		})
 	}
 }

@@ -29,9 +29,7 @@ const header = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorCon
 
 func TestParseFillsInDefaults(t *testing.T) {
 	config, findings := configuration.Parse("f", []byte(header+"server: {metrics: {}, healthProbes: {port: 1234}}"))
-	if len(findings) > 0 {
-		t.Fatal(lines(findings))
-	}
+	require.Empty(t, findings, lines(findings))
 	startup := config.StartupOrder
 	resources := fmt.Sprint(startup.Resources.Requests.Cpu(), startup.Resources.Limits.Cpu(),
 		startup.Resources.Requests.Memory(), startup.Resources.Limits.Memory())
@@ -55,24 +53,20 @@ func TestTheStartupImageIsOfThisRelease(t *testing.T) {
 	chart, err := os.ReadFile("../../../charts/grove-operator/Chart.yaml")
 	require.NoError(t, err)
 	_, tag, _ := strings.Cut(configuration.DefaultStartupImage, ":")
-	if want := fmt.Sprintf("appVersion: %q", tag); !strings.Contains(string(chart), want) {
-		t.Errorf("the chart has no %s", want)
-	}
+	assert.Contains(t, string(chart), fmt.Sprintf("appVersion: %q", tag))
 }
 
 func TestEmptyResourcesStayEmpty(t *testing.T) {
 	config, findings := configuration.Parse("f", []byte(header+"startupOrder: {resources: {}}"))
-	if len(findings) > 0 || config.StartupOrder.Resources.Requests != nil ||
-		config.StartupOrder.Resources.Limits != nil {
-		t.Errorf("resources %v, findings %s", config.StartupOrder.Resources, lines(findings))
-	}
+	assert.Empty(t, findings, lines(findings))
+	assert.Nil(t, config.StartupOrder.Resources.Requests)
+	assert.Nil(t, config.StartupOrder.Resources.Limits)
 }
 
 func TestAnEmptySchedulerNameStaysEmpty(t *testing.T) {
 	config, findings := configuration.Parse("f", []byte(header+`defaultSchedulerName: ""`))
-	if len(findings) > 0 || *config.DefaultSchedulerName != "" {
-		t.Errorf("scheduler %q, findings %s", *config.DefaultSchedulerName, lines(findings))
-	}
+	assert.Empty(t, findings, lines(findings))
+	assert.Empty(t, *config.DefaultSchedulerName)
 }
 
 func TestParseNamesWhatIsWrong(t *testing.T) {
@@ -141,13 +135,9 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, findings := configuration.Parse("f", []byte(c.text))
-			if len(findings) == 0 {
-				t.Fatal("accepted")
-			}
+			require.NotEmpty(t, findings, "accepted")
 			for _, want := range c.want {
-				if !strings.Contains(lines(findings), want) {
-					t.Errorf("%q is not in:\n%s", want, lines(findings))
-				}
+				assert.Contains(t, lines(findings), want)
 			}
 		})
 	}
@@ -156,21 +146,17 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	_, findings := configuration.Parse("f", []byte(header+
 		"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
-	if len(findings) != 1 || !findings[0].Warning ||
-		!strings.HasPrefix(findings[0].Reason, "topologyAwareScheduling.levels[0].key: ") {
-		t.Errorf("findings:\n%s", lines(findings))
-	}
+	require.Len(t, findings, 1, lines(findings))
+	require.True(t, findings[0].Warning, lines(findings))
+	assert.True(t, strings.HasPrefix(findings[0].Reason, "topologyAwareScheduling.levels[0].key: "),
+		lines(findings))
 }
 
 func TestReadNamesTheFileOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(header+"typo: 1"), 0o600))
-	if _, findings := configuration.Read(file); lines(
-		findings) != file+"[1]: OperatorConfiguration: typo: unknown field" {
-		t.Errorf("findings %s", lines(findings))
-	}
-	if _, findings := configuration.Read(file + ".missing"); lines(findings) != file+
-		".missing: OperatorConfiguration: no such file or directory" {
-		t.Errorf("findings %s", lines(findings))
-	}
+	_, findings := configuration.Read(file)
+	assert.Equal(t, file+"[1]: OperatorConfiguration: typo: unknown field", lines(findings))
+	_, findings = configuration.Read(file + ".missing")
+	assert.Equal(t, file+".missing: OperatorConfiguration: no such file or directory", lines(findings))
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/shared/render"
 )
@@ -45,13 +47,12 @@ func TestWrongLevelsEndTheProgram(t *testing.T) {
 			command.Stderr = &stderr
 			err := command.Run()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != render.ExitRejected {
-				t.Errorf("the program ends with %v, want exit code %d", err, render.ExitRejected)
-			}
+			require.ErrorAs(t, err, &exit, "the program ends")
+			assert.Equal(t, render.ExitRejected, exit.ExitCode(), "the program ends")
 			line, more, _ := strings.Cut(stderr.String(), "\n")
-			if want := file + "[1]: OperatorConfiguration: " + c.want; !strings.HasPrefix(line, want) || more != "" {
-				t.Errorf("it says\n%s\nwant one line\n%s", stderr.String(), want)
-			}
+			want := file + "[1]: OperatorConfiguration: " + c.want
+			require.True(t, strings.HasPrefix(line, want), "it says\n%s\nwant one line\n%s", stderr.String(), want)
+			assert.Empty(t, more, "it says\n%s\nwant one line\n%s", stderr.String(), want)
 		})
 	}
 }

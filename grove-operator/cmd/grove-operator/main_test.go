@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,9 +66,8 @@ func TestFindingsOfTheConfigurationAreOneLineEach(t *testing.T) {
 			for command, args := range map[string][]string{"render": {"render", "-f", "-", "--config", file},
 				"start": {"--config", file}} {
 				stdout, stderr, err := run(t, set, args...)
-				if !errors.As(err, new(render.Rejected)) || stdout != "" {
-					t.Errorf("%s: error %v, stdout %q; want a rejection", command, err, stdout)
-				}
+				require.ErrorAs(t, err, new(render.Rejected), command)
+				assert.Empty(t, stdout, command)
 				lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
 				if c.want == nil && len(lines) == 1 &&
 					strings.HasPrefix(lines[0], file+"[1]: OperatorConfiguration: ") {
@@ -92,17 +90,14 @@ kind: PodCliqueSet
 metadata: {name: s}
 spec: {template: {topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}
 `
-	if _, stderr, err := run(t, set, "render", "-f", "-", "--config", configFile(t, "")); err == nil ||
-		!strings.Contains(stderr, "topology awareness is off") {
-		t.Errorf("stderr %q, error %v", stderr, err)
-	}
+	_, stderr, err := run(t, set, "render", "-f", "-", "--config", configFile(t, ""))
+	require.Error(t, err)
+	assert.Contains(t, stderr, "topology awareness is off")
 	on := configFile(t, "topologyAwareScheduling: {enabled: true, levels: [{domain: rack, key: example.com/rack}]}")
 	stdout, stderr, err := run(t, set, "render", "-f", "-", "--config", on)
-	if err != nil || !strings.Contains(stdout, "nodeLabel: example.com/rack") {
-		t.Errorf("stdout %q, stderr %q, error %v", stdout, stderr, err)
-	}
-	if _, stderr, err := run(t, set, "render", "-f", "-", "--config", on+".missing"); err == nil ||
-		!strings.Contains(stderr, "no such file") {
-		t.Errorf("stderr %q, error %v", stderr, err)
-	}
+	require.NoError(t, err, "stderr %q", stderr)
+	assert.Contains(t, stdout, "nodeLabel: example.com/rack", "stderr %q", stderr)
+	_, stderr, err = run(t, set, "render", "-f", "-", "--config", on+".missing")
+	require.Error(t, err)
+	assert.Contains(t, stderr, "no such file")
 }

@@ -198,9 +198,7 @@ func eventually(t *testing.T, what string, check func() error) {
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting until %s: %v", what, err)
-		}
+		require.False(t, time.Now().After(deadline), "waiting until %s: %v", what, err)
 		time.Sleep(50 * time.Millisecond)
 	}
 }
@@ -276,15 +274,13 @@ func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {
 	})
 	eventually(t, "the follower shows its metrics", func() error {
 		works, err := follower.reconciles()
-		if works {
-			t.Error("the follower reconciles")
-		}
+		assert.False(t, works, "the follower reconciles")
 		return err
 	})
 
 	require.NoError(t, leader.process.Process.Kill())
 	c.accepted(t, "after-the-leader")
-	if now := holder(); now == before || now == "" {
-		t.Errorf("the lease is held by %q, as before the leader was killed", now)
-	}
+	now := holder()
+	assert.NotEqual(t, before, now, "the lease is held by")
+	assert.NotEmpty(t, now, "the lease is held by")
 }

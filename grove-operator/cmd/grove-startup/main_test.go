@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/grove-operator/internal/layout"
 )
@@ -21,10 +23,10 @@ func TestArgumentsOfAPod(t *testing.T) {
 	var out bytes.Buffer
 	chosen, err := parse([]string{"--after=s-0-a:2", "--after", "s-0-b:1"}, pod, &out)
 	want := []layout.Parent{{PodClique: "s-0-a", MinAvailable: 2}, {PodClique: "s-0-b", MinAvailable: 1}}
-	if err != nil || !slices.Equal(chosen.parents, want) || chosen.server != "https://[fd00::1]:443" ||
-		chosen.credentials != "/var/run/secrets/kubernetes.io/serviceaccount" {
-		t.Errorf("options %+v, error %v, output %q", chosen, err, out.String())
-	}
+	require.NoError(t, err, out.String())
+	assert.Equal(t, want, chosen.parents)
+	assert.Equal(t, "https://[fd00::1]:443", chosen.server)
+	assert.Equal(t, "/var/run/secrets/kubernetes.io/serviceaccount", chosen.credentials)
 }
 
 func TestMistakesAreNeverExitZero(t *testing.T) {
@@ -47,27 +49,23 @@ func TestMistakesAreNeverExitZero(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(c.args, c.getenv, &out, &errs)
-			if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 {
-				t.Errorf("exit %d, want %d; stdout %q, stderr %q, want %q in it", code, c.code, out.String(),
-					errs.String(), c.says)
-			}
+			assert.Equal(t, c.code, code)
+			assert.Contains(t, errs.String(), c.says)
+			assert.Empty(t, out.String())
 		})
 	}
 }
 
 func TestHelpTeaches(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run([]string{"--help"}, outside, &out, &errs); code != 0 || errs.Len() > 0 {
-		t.Errorf("exit %d, stderr %q", code, errs.String())
-	}
+	code := run([]string{"--help"}, outside, &out, &errs)
+	assert.Zero(t, code)
+	assert.Empty(t, errs.String())
 	for _, want := range []string{"--after inference-0-prefill:2", "grove.io/podclique", "143", "-credentials"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in:\n%s", want, out.String())
-		}
+		assert.Contains(t, out.String(), want)
 	}
 	out.Reset()
-	if code := run([]string{"--version"}, outside, &out, &errs); code != 0 ||
-		!strings.HasPrefix(out.String(), "grove-startup version ") {
-		t.Errorf("exit %d, stdout %q", code, out.String())
-	}
+	code = run([]string{"--version"}, outside, &out, &errs)
+	assert.Zero(t, code)
+	assert.True(t, strings.HasPrefix(out.String(), "grove-startup version "), out.String())
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,9 +52,7 @@ func TestWhatCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			progress := progressOf([]layout.Parent{{PodClique: "a", MinAvailable: 1}})
 			progress.Set(c.pod)
-			if got := progress.Ready()[0]; got != c.want {
-				t.Errorf("%d ready, want %d", got, c.want)
-			}
+			assert.Equal(t, c.want, progress.Ready()[0])
 		})
 	}
 }
@@ -81,8 +80,7 @@ func TestMinimaMustBeMetAtTheSameTime(t *testing.T) {
 			[]int{0, 1}, false},
 	} {
 		step.do()
-		if diff := cmp.Diff(step.ready, progress.Ready()); diff != "" || progress.Met() != step.met {
-			t.Errorf("%s: met %v, want %v; ready (-want +got):\n%s", step.what, progress.Met(), step.met, diff)
-		}
+		assert.Empty(t, cmp.Diff(step.ready, progress.Ready()), "%s: ready (-want +got)", step.what)
+		assert.Equal(t, step.met, progress.Met(), step.what)
 	}
 }

@@ -131,8 +131,7 @@ func TestMinRunning(t *testing.T) {
 		assert.Empty(t, cmp.Diff(want, refused), "%s (-want +got)", spec)
 		other := set.DeepCopy()
 		other.Spec.Template.Cliques[0].Spec.MinRunning = new(int32(2))
-		if _, errs := admission.ValidateUpdate(set, other, cluster(), 3); len(errs) > 0 {
-			t.Errorf("%s cannot change: %v", spec, errs)
-		}
+		_, errs = admission.ValidateUpdate(set, other, cluster(), 3)
+		assert.Empty(t, errs, "%s cannot change", spec)
 	}
 }

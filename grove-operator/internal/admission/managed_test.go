@@ -1,9 +1,9 @@
 package admission_test
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,22 +69,17 @@ func TestUpdateManaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := admission.UpdateManaged(managed(t, c.kind, c.before), managed(t, c.kind, c.after))
-			if (got == "") != (c.refused == "") || !strings.Contains(got, c.refused) {
-				t.Errorf("Update = %q, want %q in it", got, c.refused)
-			}
+			assert.Equal(t, c.refused == "", got == "", got)
+			assert.Contains(t, got, c.refused)
 		})
 	}
 }
 
 func TestDeleteManaged(t *testing.T) {
-	if got := admission.DeleteManaged(managed(t, "Pod", "{}")); got != "" {
-		t.Errorf("a pod may not be deleted: %s", got)
-	}
+	assert.Empty(t, admission.DeleteManaged(managed(t, "Pod", "{}")), "a pod may not be deleted")
 	const want = `PodClique s-0-a is kept by grove-operator as PodCliqueSet s wants it: it may not be deleted. ` +
 		`Change the PodCliqueSet, or set its annotation grove.io/disable-managed-resource-protection to "true" meanwhile`
-	if got := admission.DeleteManaged(managed(t, "PodClique", "{}")); got != want {
-		t.Errorf("Deletion = %q, want %q", got, want)
-	}
+	assert.Equal(t, want, admission.DeleteManaged(managed(t, "PodClique", "{}")))
 }
 
 func TestProtected(t *testing.T) {
@@ -108,9 +103,7 @@ func TestProtected(t *testing.T) {
 		"an owner that cannot be made out":     {owned("a/b/c"), false},
 		"a group whose name ends the same way": {owned("not-grove.io/v1alpha1"), false},
 	} {
-		if got := admission.Protected(c.object); got != c.want {
-			t.Errorf("%s: Protected = %t", name, got)
-		}
+		assert.Equal(t, c.want, admission.Protected(c.object), name)
 	}
 }
 
@@ -130,8 +123,6 @@ func TestUnprotected(t *testing.T) {
 		"no set": {nil, true}, "a set that goes": {going, true}, "switched off": {set("true"), true},
 		"switched on": {set("false"), false}, "not said": {set(""), false},
 	} {
-		if got := admission.Unprotected(c.set); (got != "") != c.off {
-			t.Errorf("%s: Unprotected = %q", name, got)
-		}
+		assert.Equal(t, c.off, admission.Unprotected(c.set) != "", name)
 	}
 }

@@ -106,7 +106,7 @@ func TestMaxUnavailableMayChange(t *testing.T) {
 	after.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{MaxUnavailable: ptr.To[int32](2)}
 	after.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable = ptr.To[int32](0)
 	after.Spec.Template.PodCliqueScalingGroups[0].MaxSurge = ptr.To[int32](2)
-	if warnings, errs := admission.ValidateUpdate(before, after, cluster(), 0); len(warnings)+len(errs) > 0 {
-		t.Errorf("warnings %v, errors %v", warnings, errs)
-	}
+	warnings, errs := admission.ValidateUpdate(before, after, cluster(), 0)
+	assert.Empty(t, warnings)
+	assert.Empty(t, errs)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/domains"
 
@@ -32,9 +34,7 @@ func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
 					parent),
 			} {
 				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
-				if accepted := len(errs) == 0; accepted != (j >= i) {
-					t.Errorf("%s, %s below %s: %v", where, child, parent, errs)
-				}
+				assert.Equal(t, j >= i, len(errs) == 0, "%s, %s below %s: %v", where, child, parent, errs)
 			}
 		}
 	}

@@ -188,9 +188,8 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 			} {
 				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
 				contradicts := i >= j && where != "replicas, never in it"
-				if refused := len(errs) > 0; refused != contradicts {
-					t.Errorf("%s: apart by %s within one %s: %v", where, apart, shared, errs)
-				}
+				assert.Equal(t, contradicts, len(errs) > 0,
+					"%s: apart by %s within one %s: %v", where, apart, shared, errs)
 			}
 		}
 	}
@@ -211,9 +210,8 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	} {
 		warnings, errs := admission.ValidateCreate(
 			fixture.Set(t, manifest("s", roles("", "", "topologySpread: ["+spread+"],"))), cluster())
-		if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
-			t.Errorf("%s: %v (-want +got):\n%s", spread, errs, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, warnings), "%s (-want +got)", spread)
+		assert.Empty(t, errs, spread)
 	}
 	warnings, _ := admission.ValidateCreate(
 		fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
@@ -238,9 +236,8 @@ func TestSpreadsChange(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, errs := admission.ValidateUpdate(set(c.old), set(c.changed), cluster(), 5); len(errs) != c.want {
-				t.Errorf("%v", errs)
-			}
+			_, errs := admission.ValidateUpdate(set(c.old), set(c.changed), cluster(), 5)
+			assert.Len(t, errs, c.want)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -105,9 +106,7 @@ func TestWarningsOfTopology(t *testing.T) {
 			set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, "+c.template))
 			warnings, errs := admission.ValidateCreate(set,
 				admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(c.topology)})
-			if len(errs) > 0 {
-				t.Fatal(errs)
-			}
+			require.Empty(t, errs)
 			assert.Empty(t, cmp.Diff(c.want, warnings), "warnings (-want +got)")
 		})
 	}
@@ -150,9 +149,8 @@ func TestPodsThatNoKubeletAligns(t *testing.T) {
 			if c.aligned {
 				want = []string{}
 			}
-			if diff := cmp.Diff(want, warnings, cmpopts.EquateEmpty()); diff != "" || len(errs) > 0 {
-				t.Errorf("errors %v, warnings (-want +got):\n%s", errs, diff)
-			}
+			assert.Empty(t, cmp.Diff(want, warnings, cmpopts.EquateEmpty()), "warnings (-want +got)")
+			assert.Empty(t, errs)
 		})
 	}
 }
@@ -169,11 +167,10 @@ func TestASetIsWarnedWhenItTurnsToAnotherTopologyAndNotWhenItScales(t *testing.T
 	turned.Spec.Template.ClusterTopologyName = "gb"
 	scaled.Spec.Replicas = 7
 	warnings, errs := admission.ValidateUpdate(old, turned, within, 0)
-	if diff := cmp.Diff([]string{"spec.template.topologyConstraint: " + noRack}, warnings); diff != "" ||
-		len(errs) > 0 {
-		t.Errorf("another topology: errors %v, warnings (-want +got):\n%s", errs, diff)
-	}
-	if warnings, errs := admission.ValidateUpdate(old, scaled, within, 0); len(warnings)+len(errs) > 0 {
-		t.Errorf("another number of replicas: warnings %q, errors %v", warnings, errs)
-	}
+	assert.Empty(t, cmp.Diff([]string{"spec.template.topologyConstraint: " + noRack}, warnings),
+		"another topology (-want +got)")
+	assert.Empty(t, errs, "another topology")
+	warnings, errs = admission.ValidateUpdate(old, scaled, within, 0)
+	assert.Empty(t, warnings, "another number of replicas")
+	assert.Empty(t, errs, "another number of replicas")
 }

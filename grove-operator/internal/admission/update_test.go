@@ -101,9 +101,7 @@ func TestValidateUpdate(t *testing.T) {
 			old := fixture.Set(t, manifest("s", template(before, a, "")))
 			set := fixture.Set(t, manifest("s", template(c.text, c.a, c.b)))
 			_, errs := admission.ValidateUpdate(old, set, cluster(), c.scheduled)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }
@@ -131,14 +129,10 @@ func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
 			set := fixture.Raw(t, manifest("s", strings.NewReplacer(c.replace...).Replace(written)))
 			admission.SetDefaultsOnUpdate(old, set)
 			_, errs := admission.ValidateUpdate(old, set, cluster(), 0)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 			template := set.Spec.Template
-			if got := [2]int32{*template.Cliques[0].Spec.AutoScalingConfig.MinReplicas,
-				*template.PodCliqueScalingGroups[0].ScaleConfig.MinReplicas}; got != [2]int32{3, 2} {
-				t.Errorf("minReplicas of clique and group are %v, want those of before", got)
-			}
+			assert.Equal(t, [2]int32{3, 2}, [2]int32{*template.Cliques[0].Spec.AutoScalingConfig.MinReplicas,
+				*template.PodCliqueScalingGroups[0].ScaleConfig.MinReplicas}, "minReplicas of clique and group")
 		})
 	}
 }
@@ -178,9 +172,7 @@ func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, errs := admission.ValidateUpdate(old, c.set, cluster(), c.scheduled)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }
@@ -195,9 +187,8 @@ func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
 	deleted.DeletionTimestamp = &metav1.Time{}
 	for name, set := range map[string]*grovev1alpha1.PodCliqueSet{"metadata": labelled,
 		"while it is being deleted": deleted} {
-		if _, errs := admission.ValidateUpdate(old, set, cluster(), 3); len(errs) > 0 {
-			t.Errorf("%s: %v", name, errs)
-		}
+		_, errs := admission.ValidateUpdate(old, set, cluster(), 3)
+		assert.Empty(t, errs, name)
 	}
 }
 
@@ -205,9 +196,8 @@ func TestASetWithADriftedTopologyStillScales(t *testing.T) {
 	old := fixture.Set(t, manifest("s", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))
 	set := old.DeepCopy()
 	set.Spec.Replicas = 2
-	if _, errs := admission.ValidateUpdate(old, set, cluster(), 1); len(errs) > 0 {
-		t.Errorf("errors: %v", errs)
-	}
+	_, errs := admission.ValidateUpdate(old, set, cluster(), 1)
+	assert.Empty(t, errs)
 }
 
 func TestAChangedTemplateIsFine(t *testing.T) {
@@ -215,9 +205,8 @@ func TestAChangedTemplateIsFine(t *testing.T) {
 	set := old.DeepCopy()
 	set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "new"
 	warnings, errs := admission.ValidateUpdate(old, set, cluster(), 1)
-	if len(errs)+len(warnings) > 0 {
-		t.Errorf("warnings %q, errors %v", warnings, errs)
-	}
+	assert.Empty(t, errs)
+	assert.Empty(t, warnings)
 }
 
 func TestValidateClusterTopology(t *testing.T) {
@@ -253,13 +242,9 @@ func TestTheDefaultTopologyIsTheOperators(t *testing.T) {
 		assert.Empty(t, cmp.Diff(c.want, c.found), "%s (-want +got)", name)
 	}
 	for _, part := range []string{"topologyAwareScheduling.levels", "topologyAwareScheduling.enabled"} {
-		if reason := admission.Keeps(kept, kept.Name); !strings.Contains(reason, part) {
-			t.Errorf("%q does not name %s", reason, part)
-		}
+		assert.Contains(t, admission.Keeps(kept, kept.Name), part)
 	}
-	if reason := admission.Keeps(nil, kept.Name) + admission.Keeps(kept, "x"); reason != "" {
-		t.Errorf("nobody keeps it: %s", reason)
-	}
+	assert.Empty(t, admission.Keeps(nil, kept.Name)+admission.Keeps(kept, "x"), "nobody keeps it")
 }
 
 func TestValidateLevelChange(t *testing.T) {
@@ -268,12 +253,8 @@ func TestValidateLevelChange(t *testing.T) {
 	for _, name := range []string{"ns/b", "ns/c", "ns/d", "ns/e", "ns/f"} {
 		users = append(users, admission.ScheduledUser{Set: name, Pods: 1})
 	}
-	if errs := admission.ValidateLevelChange(old, changed, nil); len(errs) > 0 {
-		t.Errorf("nobody has scheduled pods: %v", errs)
-	}
-	if errs := admission.ValidateLevelChange(old, old, users); len(errs) > 0 {
-		t.Errorf("the levels did not change: %v", errs)
-	}
+	assert.Empty(t, admission.ValidateLevelChange(old, changed, nil), "nobody has scheduled pods")
+	assert.Empty(t, admission.ValidateLevelChange(old, old, users), "the levels did not change")
 	binding := fixture.Binding("x", "zone")
 	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{
 		{SchedulerName: "kai-scheduler", TopologyReference: "theirs"},
@@ -284,12 +265,7 @@ func TestValidateLevelChange(t *testing.T) {
 		"another Topology of the scheduler's (-want +got)")
 	errs = admission.ValidateLevelChange(old, changed, users)
 	assert.Empty(t, cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)), "errors (-want +got)")
-	if want := "scheduled pods: ns/a (4), ns/b (1), ns/c (1), ns/d (1), ns/e (1) and others"; !strings.HasSuffix(
-		errs[0].Detail, want) {
-		t.Errorf("%q does not end with %q", errs[0].Detail, want)
-	}
-	if errs := admission.ValidateLevelChange(old, changed, users[:1]); !strings.HasSuffix(errs[0].Detail,
-		"scheduled pods: ns/a (4)") {
-		t.Errorf("one set: %q", errs[0].Detail)
-	}
+	assert.Regexp(t, `scheduled pods: ns/a \(4\), ns/b \(1\), ns/c \(1\), ns/d \(1\), ns/e \(1\) and others$`, errs[0].Detail)
+	errs = admission.ValidateLevelChange(old, changed, users[:1])
+	assert.Regexp(t, `scheduled pods: ns/a \(4\)$`, errs[0].Detail, "one set")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -324,9 +325,7 @@ func TestValidateCreate(t *testing.T) {
 				within.Lookup = fixture.Lookup(fixture.Topology("gb", "zone", "rack"))
 			}
 			_, errs := admission.ValidateCreate(set, within)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }
@@ -343,9 +342,7 @@ func TestConstraintsAreRefusedWhileTopologyAwarenessIsOff(t *testing.T) {
 		"spec.template.cliques[0].topologyConstraint: " + forbidden,
 		"spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden,
 	}
-	if len(warnings) > 0 {
-		t.Errorf("warnings about what is refused: %q", warnings)
-	}
+	assert.Empty(t, warnings, "warnings about what is refused")
 	assert.Empty(t, cmp.Diff(want, summary(errs)), "errors (-want +got)")
 }
 
@@ -356,9 +353,7 @@ func TestMessagesSayWhatWouldBeRight(t *testing.T) {
 	_, errs := admission.ValidateCreate(set, cluster())
 	text := errs.ToAggregate().Error()
 	for _, want := range []string{`did you mean "worker"?`, "available domains: zone, block, rack, host"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in %s", want, text)
-		}
+		assert.Contains(t, text, want)
 	}
 }
 
@@ -390,18 +385,13 @@ func TestOneSchedulerPlacesAllPodsOfASet(t *testing.T) {
 			within.DefaultScheduler = c.byDefault
 			set := twoSchedulers(t, c.a, c.b)
 			_, errs := admission.ValidateCreate(set, within)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("a new set (-want +got):\n%s\n%v", diff, errs)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "a new set (-want +got)")
 			_, errs = admission.ValidateUpdate(twoSchedulers(t, "", ""), set, within, 0)
-			if diff := cmp.Diff(c.want, summary(errs)); diff != "" {
-				t.Errorf("a changed one (-want +got):\n%s\n%v", diff, errs)
-			}
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "a changed one (-want +got)")
 			changed := set.DeepCopy()
 			changed.Spec.Replicas++
-			if _, errs := admission.ValidateUpdate(set, changed, within, 0); len(errs) > 0 {
-				t.Errorf("one that an older operator took cannot be scaled any more: %v", errs)
-			}
+			_, errs = admission.ValidateUpdate(set, changed, within, 0)
+			assert.Empty(t, errs, "one that an older operator took cannot be scaled any more")
 		})
 	}
 }
@@ -413,12 +403,9 @@ func TestAStrategyThatIsNotDefinedYetIsTakenWithAWarning(t *testing.T) {
 	want := []string{
 		"spec.updateStrategy.type: Coherent is announced and not defined yet: pods are replaced as with RollingRecreate",
 	}
-	if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
-		t.Errorf("warnings (-want +got):\n%s\nerrors %v", diff, errs)
-	}
-	if strategy := rollout.StrategyOf(set); strategy != grovev1alpha1.RollingRecreate {
-		t.Errorf("it is taken as %s", strategy)
-	}
+	assert.Empty(t, cmp.Diff(want, warnings), "warnings (-want +got)")
+	assert.Empty(t, errs)
+	assert.Equal(t, grovev1alpha1.RollingRecreate, rollout.StrategyOf(set), "it is taken as")
 }
 
 func TestWarnings(t *testing.T) {
@@ -426,11 +413,10 @@ func TestWarnings(t *testing.T) {
 		"{name: a, spec: {podSpec: {restartPolicy: Never, containers: [{name: main}]}}}, {name: b, spec: {startsAfter: "+
 		"[a], podSpec: {containers: [{name: main}]}}}]"))
 	warnings, errs := admission.ValidateCreate(set, cluster())
-	if len(errs) > 0 || len(warnings) != 2 ||
-		!strings.HasPrefix(warnings[0], "spec.template.cliques[1].spec.startsAfter: ") ||
-		!strings.HasPrefix(warnings[1], "spec.template.cliques[0].spec.podSpec.restartPolicy: ") {
-		t.Errorf("warnings %q, errors %v", warnings, errs)
-	}
+	assert.Empty(t, errs)
+	require.Len(t, warnings, 2)
+	require.True(t, strings.HasPrefix(warnings[0], "spec.template.cliques[1].spec.startsAfter: "))
+	assert.True(t, strings.HasPrefix(warnings[1], "spec.template.cliques[0].spec.podSpec.restartPolicy: "))
 }
 
 func TestSetDefaults(t *testing.T) {
@@ -460,16 +446,14 @@ func TestASetHasABoundedNumberOfPods(t *testing.T) {
 	set.Spec.Replicas = 10000
 	_, errs := admission.ValidateCreate(set, cluster())
 	assert.Empty(t, cmp.Diff([]string{"spec.replicas: " + invalid}, summary(errs)), "errors (-want +got)")
-	if want := "10000 replicas of 11 pods are more than the 100000 pods that a set may have"; errs[0].Detail != want {
-		t.Errorf("detail %q, want %q", errs[0].Detail, want)
-	}
+	assert.Equal(t, "10000 replicas of 11 pods are more than the 100000 pods that a set may have", errs[0].Detail)
 }
 
 func TestATerminationDelayOfOnesOwnIsAccepted(t *testing.T) {
 	for _, delay := range []string{"30m", "4h", "0s"} {
 		set := fixture.Set(t, manifest("s", "terminationDelay: "+delay+", cliques: ["+one("a", "")+"]"))
-		if warnings, errs := admission.ValidateCreate(set, cluster()); len(errs)+len(warnings) > 0 {
-			t.Errorf("%s: warnings %q, errors %v", delay, warnings, errs)
-		}
+		warnings, errs := admission.ValidateCreate(set, cluster())
+		assert.Empty(t, errs, delay)
+		assert.Empty(t, warnings, delay)
 	}
 }

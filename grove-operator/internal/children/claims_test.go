@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/children"
@@ -84,9 +85,7 @@ func TestDesired(t *testing.T) {
 				got = append(got, claim.Name)
 			}
 			assert.Empty(t, cmp.Diff(c.want, got), "claims (-want +got)")
-			if !children.SharesClaims(set) {
-				t.Error("the set is said to share nothing")
-			}
+			assert.True(t, children.SharesClaims(set), "the set is said to share nothing")
 		})
 	}
 }
@@ -105,12 +104,10 @@ func TestWhatAPodShares(t *testing.T) {
 		return strings.Join(all, " ")
 	}
 	inGroup := layout.Copy(set, 2, layout.Group(set, "g"), 3)[0]
-	if got, want := names(inGroup, 5), "s-all-gpu s-all-fabric s-2-g-3-gpu s-2-g-3-a-5-gpu"; got != want {
-		t.Errorf("in the group: %s, want %s", got, want)
-	}
-	if got, want := names(layout.Standalone(set, 2)[0], 0), "s-all-gpu s-2-fabric"; got != want {
-		t.Errorf("alone: %s, want %s", got, want)
-	}
+	got, want := names(inGroup, 5), "s-all-gpu s-all-fabric s-2-g-3-gpu s-2-g-3-a-5-gpu"
+	assert.Equal(t, want, got, "in the group")
+	got, want = names(layout.Standalone(set, 2)[0], 0), "s-all-gpu s-2-fabric"
+	assert.Equal(t, want, got, "alone")
 }
 
 func TestPodsPointToTheirClaims(t *testing.T) {
@@ -122,19 +119,16 @@ func TestPodsPointToTheirClaims(t *testing.T) {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init"}},
 		Containers: []corev1.Container{{Name: "main"}, {Name: "side"}}}
 	children.AddClaims(&spec, shared)
-	if len(spec.ResourceClaims) != 2 || *spec.ResourceClaims[0].ResourceClaimName != "s-all-gpu" ||
-		*spec.ResourceClaims[1].ResourceClaimName != shared[1].Name {
-		t.Errorf("claims: %v", spec.ResourceClaims)
-	}
+	require.Len(t, spec.ResourceClaims, 2, "claims")
+	assert.Equal(t, "s-all-gpu", *spec.ResourceClaims[0].ResourceClaimName, "claims")
+	assert.Equal(t, shared[1].Name, *spec.ResourceClaims[1].ResourceClaimName, "claims")
 	for _, container := range append(spec.Containers, spec.InitContainers...) {
 		for i, claim := range container.Resources.Claims {
-			if name := spec.ResourceClaims[i].Name; claim.Name != name || len(name) > 63 {
-				t.Errorf("container %s has claim %q of pod claim %q", container.Name, claim.Name, name)
-			}
+			name := spec.ResourceClaims[i].Name
+			assert.Equal(t, name, claim.Name, "container %s has claim", container.Name)
+			assert.LessOrEqual(t, len(name), 63, "container %s has claim", container.Name)
 		}
-		if len(container.Resources.Claims) != 2 {
-			t.Errorf("container %s has %d claims", container.Name, len(container.Resources.Claims))
-		}
+		assert.Len(t, container.Resources.Claims, 2, "container %s has", container.Name)
 	}
 }
 
@@ -144,13 +138,10 @@ func TestAClaimIsLikeItsTemplate(t *testing.T) {
 			", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	claim := children.Claims(set, asWritten)[0]
 	made := children.ResourceClaim(set, claim, children.ClaimTemplate(set, claim.Sharing), nil)
-	if made.Labels["a"] != "b" || made.Labels["app.kubernetes.io/part-of"] != "s" ||
-		made.Spec.Devices.Requests[0].Exactly.DeviceClassName != "gpu.example.com" {
-		t.Errorf("claim: %+v", made)
-	}
+	assert.Equal(t, "b", made.Labels["a"], "claim: %+v", made)
+	assert.Equal(t, "s", made.Labels["app.kubernetes.io/part-of"], "claim: %+v", made)
+	assert.Equal(t, "gpu.example.com", made.Spec.Devices.Requests[0].Exactly.DeviceClassName, "claim: %+v", made)
 	elsewhere := claim.Sharing
 	elsewhere.Namespace = "shared"
-	if children.ClaimTemplate(set, elsewhere) != nil {
-		t.Error("a template of another namespace was found in the set")
-	}
+	assert.Nil(t, children.ClaimTemplate(set, elsewhere), "a template of another namespace was found in the set")
 }

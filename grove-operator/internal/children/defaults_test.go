@@ -1,10 +1,11 @@
 package children_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
@@ -108,14 +109,12 @@ func TestCompletionsDoNotCount(t *testing.T) {
 			return set
 		}
 		before, after := complete("before"), complete("after")
-		if podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) {
-			t.Fatal("the hash has changed")
-		}
+		require.Equal(t, podtemplate.HashOfSet(after), podtemplate.HashOfSet(before), "the hash has changed")
 		stored := podtemplate.HashOfClique(before, &before.Spec.Template.Cliques[0])
-		if !slices.Contains(podtemplate.KnownHashes(after, &after.Spec.Template.Cliques[0]), stored) ||
-			!podtemplate.SetUnchanged(podtemplate.HashOfSet(before), after) {
-			t.Fatal("the stored hash is not known any more")
-		}
+		require.Contains(t, podtemplate.KnownHashes(after, &after.Spec.Template.Cliques[0]), stored,
+			"the stored hash is not known any more")
+		require.True(t, podtemplate.SetUnchanged(podtemplate.HashOfSet(before), after),
+			"the stored hash is not known any more")
 	})
 }
 
@@ -156,9 +155,8 @@ func TestOtherValuesThanDefaultsCount(t *testing.T) {
 			set := fixture.Set(t, full)
 			before := podtemplate.HashOfSet(set)
 			change(&set.Spec.Template.Cliques[0].Spec.PodSpec)
-			if podtemplate.HashOfSet(set) == before || podtemplate.SetUnchanged(before, set) {
-				t.Error("the hash has not changed")
-			}
+			assert.NotEqual(t, before, podtemplate.HashOfSet(set), "the hash has not changed")
+			assert.False(t, podtemplate.SetUnchanged(before, set), "the hash has not changed")
 		})
 	}
 }
@@ -168,17 +166,9 @@ func TestHashesOfOlderOperatorsAreKnown(t *testing.T) {
 	set := fixture.Set(t, strings.Replace(podTemplateManifest, `image: "a:1"`, `image: "a:1", imagePullPolicy: IfNotPresent`, 1))
 	clique := &set.Spec.Template.Cliques[0]
 	const clique0, set0 = "5d87f6c987b6b8b88779", "5cc9cdd875664d45887d" // As the first release stored them.
-	if got := podtemplate.KnownHashes(set, clique); !slices.Contains(got, clique0) {
-		t.Errorf("hashes %v, want %s among them: an upgrade of the operator rolls every workload", got, clique0)
-	}
-	if !podtemplate.SetUnchanged(set0, set) {
-		t.Error("the set looks as if somebody had changed it")
-	}
+	assert.Contains(t, podtemplate.KnownHashes(set, clique), clique0, "hashes")
+	assert.True(t, podtemplate.SetUnchanged(set0, set), "the set looks as if somebody had changed it")
 	clique.Spec.PodSpec.Containers[0].Image = "a:2"
-	if got := podtemplate.KnownHashes(set, clique); slices.Contains(got, clique0) {
-		t.Errorf("hashes %v of a template that has changed", got)
-	}
-	if podtemplate.SetUnchanged(set0, set) {
-		t.Error("the change of the set goes unnoticed")
-	}
+	assert.NotContains(t, podtemplate.KnownHashes(set, clique), clique0, "hashes")
+	assert.False(t, podtemplate.SetUnchanged(set0, set), "the change of the set goes unnoticed")
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/podtemplate"
@@ -48,9 +50,8 @@ func TestOfSet(t *testing.T) {
 			set := fixture.Set(t, podTemplateManifest)
 			before := podtemplate.HashOfSet(set)
 			c.change(set)
-			if changed := podtemplate.HashOfSet(set) != before; changed != c.changes {
-				t.Errorf("hash changed: %v, want %v", changed, c.changes)
-			}
+			changed := podtemplate.HashOfSet(set) != before
+			assert.Equal(t, c.changes, changed, "hash changed")
 		})
 	}
 }
@@ -58,7 +59,6 @@ func TestOfSet(t *testing.T) {
 // TestHashesAreStable fails when a newer operator would replace every pod of every set.
 func TestHashesAreStable(t *testing.T) {
 	set := fixture.Set(t, podTemplateManifest)
-	if got, want := podtemplate.HashOfSet(set), "c6f64c8cfdf4dcfc596"; got != want {
-		t.Errorf("hash %s, want %s: an upgrade of the operator rolls every workload", got, want)
-	}
+	got, want := podtemplate.HashOfSet(set), "c6f64c8cfdf4dcfc596"
+	assert.Equal(t, want, got, "hash")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
@@ -32,29 +33,24 @@ func TestFind(t *testing.T) {
 	for _, member := range members {
 		names = append(names, member.Name+" "+member.Gang+" "+member.BaseGang)
 		found, ok := layout.Find(set, children.PodClique(set, member, nil))
-		if diff := cmp.Diff(member, found); !ok || diff != "" {
-			t.Errorf("%s was found as another member (-want +got):\n%s", member.Name, diff)
-		}
+		require.True(t, ok, "%s was found as another member (-want +got)", member.Name)
+		assert.Empty(t, cmp.Diff(member, found), "%s was found as another member (-want +got)", member.Name)
 	}
 	want := []string{
 		"s-1-a s-1 ", "s-1-g-0-b s-1 ", "s-1-g-0-c s-1 ", "s-1-g-1-b s-1 ", "s-1-g-1-c s-1 ", "s-1-g-2-b s-1-g-0 s-1",
 		"s-1-g-2-c s-1-g-0 s-1",
 	}
 	assert.Empty(t, cmp.Diff(want, names), "PodCliques, their gangs and base gangs (-want +got)")
-	if got := layout.PodsPerCopy(set, group); got != 5 {
-		t.Errorf("%d pods in a copy, want 5", got)
-	}
+	assert.Equal(t, int32(5), layout.PodsPerCopy(set, group))
 }
 
 func TestFindKnowsNoStrangers(t *testing.T) {
 	set := fixture.Set(t, manifest)
 	stranger := children.PodClique(set, layout.Standalone(set, 0)[0], nil)
 	stranger.Name = "s-0-z"
-	if _, ok := layout.Find(set, stranger); ok {
-		t.Error("a PodClique of no clique was found")
-	}
+	_, ok := layout.Find(set, stranger)
+	assert.False(t, ok, "a PodClique of no clique was found")
 	stranger.Labels = nil
-	if _, ok := layout.Find(set, stranger); ok {
-		t.Error("a PodClique without labels was found")
-	}
+	_, ok = layout.Find(set, stranger)
+	assert.False(t, ok, "a PodClique without labels was found")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -150,9 +151,10 @@ func TestDecideAsksForTheSameNamesAgain(t *testing.T) {
 	seen := map[string]bool{}
 	for _, addition := range first.Create {
 		suffix, ok := strings.CutPrefix(addition.Name, "set-0-a-")
-		if !ok || len(suffix) != 5 || seen[addition.Name] {
-			t.Errorf("name %q is not the clique's with five characters of its own", addition.Name)
-		}
+		require.True(t, ok, "name %q is not the clique's with five characters of its own", addition.Name)
+		require.Len(t, suffix, 5, "name %q is not the clique's with five characters of its own", addition.Name)
+		assert.False(t, seen[addition.Name],
+			"name %q is not the clique's with five characters of its own", addition.Name)
 		seen[addition.Name] = true
 	}
 }
@@ -183,9 +185,8 @@ func TestReplicasConverge(t *testing.T) {
 			index, _ := layout.PodIndexOf(pod)
 			indexes = append(indexes, index)
 		}
-		if int32(len(indexes)) != cluster.owner.Spec.Replicas {
-			t.Fatalf("%d replicas became pods %v", cluster.owner.Spec.Replicas, indexes)
-		}
+		require.Equal(t, cluster.owner.Spec.Replicas, int32(len(indexes)),
+			"%d replicas became pods %v", cluster.owner.Spec.Replicas, indexes)
 	})
 }
 
@@ -248,17 +249,14 @@ func (s *simulation) check(t *rapid.T) {
 	for _, name := range s.names() {
 		pod := s.pods[name]
 		index, _ := layout.PodIndexOf(pod)
-		if other, twice := byIndex[index]; twice {
-			t.Fatalf("index %d is given to %s and %s", index, other, name)
-		}
+		other, twice := byIndex[index]
+		require.False(t, twice, "index %d is given to %s and %s", index, other, name)
 		byIndex[index] = name
 	}
 }
 
 func TestNoMorePodsArePlannedThanAPodCliqueMayHave(t *testing.T) {
-	if plan := pods.Decide(podClique(2*layout.MaxReplicas), nil, "", now); len(plan.Create) != layout.MaxReplicas {
-		t.Errorf("%d pods are planned, want %d", len(plan.Create), layout.MaxReplicas)
-	}
+	assert.Len(t, pods.Decide(podClique(2*layout.MaxReplicas), nil, "", now).Create, layout.MaxReplicas)
 }
 
 func TestAwaitEnd(t *testing.T) {
@@ -280,9 +278,8 @@ func TestAwaitEnd(t *testing.T) {
 			existing: []*corev1.Pod{pod(0, terminating(time.Hour)), pod(1, terminating(0))}, waits: true,
 		},
 	} {
-		if waits := pods.AwaitEnd(c.existing, now); waits != c.waits {
-			t.Errorf("%s: waits %v, want %v", name, waits, c.waits)
-		}
+		waits := pods.AwaitEnd(c.existing, now)
+		assert.Equal(t, c.waits, waits, "%s: waits", name)
 	}
 }
 
@@ -335,7 +332,7 @@ func TestAReplacementNeedsNoNameOfAPodOnADeadNode(t *testing.T) {
 	stuck := pod(0, terminating(time.Hour))
 	stuck.Name = first.Name
 	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, "", now).Create
-	if len(again) != 1 || again[0].Index != 0 || again[0].Name == first.Name {
-		t.Errorf("a pod stuck as %s is replaced by %v, want index 0 under another name", first.Name, again)
-	}
+	require.Len(t, again, 1, "a pod stuck as")
+	assert.Zero(t, again[0].Index, "a pod stuck as")
+	assert.NotEqual(t, first.Name, again[0].Name, "a pod stuck as")
 }

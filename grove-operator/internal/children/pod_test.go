@@ -43,9 +43,7 @@ func TestPodsAreBornGated(t *testing.T) {
 	assert.Empty(t, cmp.Diff(want, pod.Spec.SchedulingGates), "gates (-want +got)")
 	pods.Ungate(pod)
 	assert.Empty(t, cmp.Diff(want[:1], pod.Spec.SchedulingGates), "gates once the gang is there (-want +got)")
-	if pods.Gated(pod) {
-		t.Error("the pod still counts as gated by the operator")
-	}
+	assert.False(t, pods.Gated(pod), "the pod still counts as gated by the operator")
 }
 
 // TestTemplatesSayNotWhereAPodBelongs: with a template's label of a base gang, a pod would wait for a gang that does
@@ -66,13 +64,9 @@ func TestTemplatesSayNotWhereAPodBelongs(t *testing.T) {
 	pod := pods.Maker{Set: set, Member: member, PodClique: podClique}.Make("set-0-a-xxxxx", 0)
 	for _, labels := range []map[string]string{podClique.Labels, pod.Labels} {
 		for label, value := range labels {
-			if value == "stray" {
-				t.Errorf("the template's %s is taken over", label)
-			}
+			assert.NotEqual(t, "stray", value, "the template's %s is taken over", label)
 		}
-		if labels["example.com/team"] != "a" {
-			t.Error("the template's own label is lost")
-		}
+		assert.Equal(t, "a", labels["example.com/team"], "the template's own label is lost")
 	}
 }
 

@@ -77,9 +77,8 @@ func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	require.NoError(t,
 		json.Unmarshal(pods.ImageUpdate{Pod: running(), Images: map[string]string{"main": "main:2"}}.Patch(),
 			&patch))
-	if patch.UID != "uid" || patch.ResourceVersion != "7" {
-		t.Errorf("the patch is bound to uid %q and version %q", patch.UID, patch.ResourceVersion)
-	}
+	assert.Equal(t, "uid", string(patch.UID))
+	assert.Equal(t, "7", patch.ResourceVersion)
 }
 
 // TestReadyAgainWithTheNewImage: a pod's status says Ready until its kubelet has seen the new image.
@@ -131,10 +130,7 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 			for _, step := range c.steps {
 				step(pod)
 			}
-			if got := pods.Ready(pod); got != c.want {
-				t.Errorf("ready: %v, want %v; note: %s", got, c.want,
-					pod.Annotations[grovev1alpha1.AnnotationFormerContainers])
-			}
+			assert.Equal(t, c.want, pods.Ready(pod), "note: %s", pod.Annotations[grovev1alpha1.AnnotationFormerContainers])
 		})
 	}
 }

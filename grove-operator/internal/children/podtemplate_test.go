@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -39,9 +40,9 @@ func podCliqueOf(set *grovev1alpha1.PodCliqueSet) *grovev1alpha1.PodClique {
 func TestAPodCliqueCarriesItsTemplate(t *testing.T) {
 	set := setOf(t, "one")
 	carried, ok := podtemplate.In(podCliqueOf(set))
-	if diff := cmp.Diff(podtemplate.Of(set, &set.Spec.Template.Cliques[0]), carried); !ok || diff != "" {
-		t.Errorf("carried: %v (-set +PodClique):\n%s", ok, diff)
-	}
+	require.True(t, ok, "carried: %v (-set +PodClique)", ok)
+	assert.Empty(t, cmp.Diff(podtemplate.Of(set, &set.Spec.Template.Cliques[0]), carried),
+		"carried: %v (-set +PodClique)", ok)
 }
 
 func TestNext(t *testing.T) {
@@ -91,19 +92,12 @@ func TestTheHashOfAnOlderOperatorIsKept(t *testing.T) {
 	clique.Spec.PodSpec.RestartPolicy = corev1.RestartPolicyAlways // A default that a user wrote out, which once counted.
 	known := podtemplate.KnownHashes(set, clique)
 	older := known[len(known)-1]
-	if older == known[0] {
-		t.Fatalf("all hashes of the template are alike: %v", known)
-	}
+	require.NotEqual(t, known[0], older, "all hashes of the template are alike: %v", known)
 	live := podCliqueOf(set)
 	live.Labels[grovev1alpha1.LabelPodTemplateHash] = older
 	for _, reached := range []bool{true, false} {
-		if got := podtemplate.Next(set, clique, live, reached).Hash; got != older {
-			t.Errorf("reached %v: hash %s, want %s: an upgrade of the operator rolls every workload",
-				reached, got, older)
-		}
+		assert.Equal(t, older, podtemplate.Next(set, clique, live, reached).Hash, "reached %v: hash", reached)
 	}
 	clique.Spec.PodSpec.Containers[0].Image = "another"
-	if got := podtemplate.Next(set, clique, live, true).Hash; got != podtemplate.HashOfClique(set, clique) {
-		t.Errorf("hash %s of a template that has changed", got)
-	}
+	assert.Equal(t, podtemplate.HashOfClique(set, clique), podtemplate.Next(set, clique, live, true).Hash, "hash")
 }

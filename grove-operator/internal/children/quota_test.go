@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
@@ -19,8 +21,7 @@ func TestKueueCountsPodsOfSetsThatNameAQueueAlone(t *testing.T) {
 		member := layout.Standalone(set, 0)[0]
 		pod := pods.Maker{Set: set, Member: member, PodClique: children.PodClique(set, member, nil)}.Make("p", 0)
 		keys := slices.AppendSeq(slices.Collect(maps.Keys(pod.Labels)), maps.Keys(pod.Annotations))
-		if got := slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "kueue") }); got != counted {
-			t.Errorf("with %q a pod has %v", labels, keys)
-		}
+		assert.Equal(t, counted, slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, "kueue") }),
+			"with %q a pod has %v", labels, keys)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
@@ -12,9 +14,7 @@ const sized = `metadata: {name: s}
 spec: {replicas: 3, template: {cliques: [{name: a, spec: {replicas: 2}}, {name: b, spec: {replicas: 4}}], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 5}]}}`
 
 func TestPodsPerReplicaCountsEveryCopyOfAGroup(t *testing.T) {
-	if got := layout.PodsPerReplica(fixture.Set(t, sized)); got != 2+4*5 {
-		t.Errorf("%d pods, want 22", got)
-	}
+	assert.Equal(t, int64(2+4*5), layout.PodsPerReplica(fixture.Set(t, sized)))
 }
 
 func TestNumbersBeyondAllBoundsDoNotWrapAround(t *testing.T) {
@@ -25,12 +25,8 @@ func TestNumbersBeyondAllBoundsDoNotWrapAround(t *testing.T) {
 		set.Spec.Template.Cliques[i].Spec.Replicas = largest
 	}
 	set.Spec.Template.PodCliqueScalingGroups[0].Replicas = &largest
-	if got := layout.PodsPerReplica(set); got <= layout.MaxPods {
-		t.Errorf("%d pods, want more than %d", got, layout.MaxPods)
-	}
-	if got := layout.Replicas(set); got != 0 {
-		t.Errorf("%d replicas are made of what is too large, want none", got)
-	}
+	assert.Greater(t, layout.PodsPerReplica(set), int64(layout.MaxPods))
+	assert.Zero(t, layout.Replicas(set))
 }
 
 func TestReplicasStopAtTheMostPodsOfASet(t *testing.T) {
@@ -44,8 +40,6 @@ func TestReplicasStopAtTheMostPodsOfASet(t *testing.T) {
 	} {
 		set := fixture.Set(t, "metadata: {name: s}\nspec: {template: {cliques: [{name: a, spec: {replicas: 1}}]}}")
 		set.Spec.Replicas, set.Spec.Template.Cliques[0].Spec.Replicas = c.replicas, c.pods
-		if got := layout.Replicas(set); got != c.want {
-			t.Errorf("%s: %d replicas, want %d", name, got, c.want)
-		}
+		assert.Equal(t, c.want, layout.Replicas(set), name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -112,9 +113,8 @@ func TestEveryoneStartsInTheEnd(t *testing.T) {
 			}
 		}
 		for _, member := range members(set, 1) {
-			if !started[member.Name] {
-				t.Fatalf("%s never starts, it waits for %v", member.Name, layout.Parents(set, member))
-			}
+			require.True(t, started[member.Name],
+				"%s never starts, it waits for %v", member.Name, layout.Parents(set, member))
 		}
 	})
 }
@@ -187,9 +187,8 @@ spec:
 	assert.Empty(t, cmp.Diff([]string{"never-waits", "theirs", "by-the-old-field", "theirs", "s"}, got),
 		"account of each clique's pods (-want +got)")
 	set.Spec.Template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeAnyOrder
-	if account := layout.Account(set, &cliques[4], &cliques[4].Spec.PodSpec); account != "" {
-		t.Errorf("pods that do not wait get account %q, want that of the namespace", account)
-	}
+	account := layout.Account(set, &cliques[4], &cliques[4].Spec.PodSpec)
+	assert.Empty(t, account, "pods that do not wait get account")
 	assert.Empty(t, cmp.Diff([]string{"s"}, layout.Accounts(set, nil)), "accounts where nobody waits (-want +got)")
 }
 
@@ -220,8 +219,7 @@ func TestParseParent(t *testing.T) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	for _, text := range []string{"", "a", ":1", "a:", "a:0", "a:-1", "a:x", "a:99999999999"} {
-		if parent, err := layout.ParseParent(text); err == nil {
-			t.Errorf("%q is read as %v", text, parent)
-		}
+		parent, err := layout.ParseParent(text)
+		assert.Error(t, err, "%q is read as %v", text, parent)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
@@ -46,9 +47,8 @@ func orderedPod(t *testing.T, clique int, order groveconfigv1alpha1.StartupOrder
 
 func TestPodsThatWaitDoSoFirst(t *testing.T) {
 	pod := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{Image: "i:1"})
-	if len(pod.Spec.InitContainers) != 2 || pod.Spec.InitContainers[1].Name != "weights" {
-		t.Fatalf("init containers %v, want ours and then the user's", pod.Spec.InitContainers)
-	}
+	require.Len(t, pod.Spec.InitContainers, 2, "init containers")
+	require.Equal(t, "weights", pod.Spec.InitContainers[1].Name, "init containers")
 	ours := pod.Spec.InitContainers[0]
 	got := []any{ours.Name, ours.Image, ours.Args, ours.VolumeMounts[0].Name, pod.Spec.Volumes[0].Name,
 		pod.Spec.Volumes[1].Name, pod.Spec.ServiceAccountName}
@@ -56,9 +56,7 @@ func TestPodsThatWaitDoSoFirst(t *testing.T) {
 		layout.StartupVolume, "set"}
 	assert.Empty(t, cmp.Diff(want, got), "name, image, arguments, mount, volumes, account (-want +got)")
 	for _, others := range append(pod.Spec.InitContainers[1:], pod.Spec.Containers...) {
-		if len(others.VolumeMounts) > 0 {
-			t.Errorf("container %s sees the token too: %v", others.Name, others.VolumeMounts)
-		}
+		assert.Empty(t, others.VolumeMounts, "container %s sees the token too", others.Name)
 	}
 }
 
@@ -66,24 +64,23 @@ func TestPodsThatWaitDoSoFirst(t *testing.T) {
 // CPU and memory, and requests that equal them.
 func TestGuaranteedPodsStayGuaranteed(t *testing.T) {
 	resources := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{}).Spec.InitContainers[0].Resources
-	if diff := cmp.Diff(resources.Limits, resources.Requests); diff != "" || len(resources.Limits) != 2 {
-		t.Errorf("limits %v, requests differ (-want +got):\n%s", resources.Limits, diff)
-	}
+	assert.Empty(t, cmp.Diff(resources.Limits, resources.Requests),
+		"limits %v, requests differ (-want +got)", resources.Limits)
+	assert.Len(t, resources.Limits, 2, "limits %v, requests differ (-want +got)", resources.Limits)
 }
 
 func TestTheFirstPodsDoNotWait(t *testing.T) {
 	pod := orderedPod(t, 0, groveconfigv1alpha1.StartupOrderConfiguration{Image: "i:1"})
-	if pod.Spec.InitContainers != nil || pod.Spec.Volumes != nil || pod.Spec.ServiceAccountName != "" {
-		t.Errorf("pod %+v, want it untouched", pod.Spec)
-	}
+	assert.Nil(t, pod.Spec.InitContainers, "pod %+v", pod.Spec)
+	assert.Nil(t, pod.Spec.Volumes, "pod %+v", pod.Spec)
+	assert.Empty(t, pod.Spec.ServiceAccountName, "pod %+v", pod.Spec)
 }
 
 // TestAnotherImageRollsNothing: the operator's own additions to pods do not make pods outdated.
 func TestAnotherImageRollsNothing(t *testing.T) {
 	before := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{Image: "i:1"})
 	after := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{Image: "i:2"})
-	if before.Spec.InitContainers[0].Image == after.Spec.InitContainers[0].Image {
-		t.Fatal("the image is the same; the test shows nothing")
-	}
+	require.NotEqual(t, after.Spec.InitContainers[0].Image, before.Spec.InitContainers[0].Image,
+		"the image is the same; the test shows nothing")
 	assert.Empty(t, cmp.Diff(before.Labels, after.Labels), "labels, the template's hash among them (-before +after)")
 }

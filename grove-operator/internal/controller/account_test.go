@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,9 +91,7 @@ spec: {replicas: 1, template: {cliqueStartupType: CliqueStartupTypeInOrder, cliq
 				t.Errorf("the pass ends with %v, want %q", err, c.says)
 			}
 			slices.Sort(made)
-			if got := strings.Join(made, " "); got != c.made {
-				t.Errorf("made %q, want %q", got, c.made)
-			}
+			assert.Equal(t, c.made, strings.Join(made, " "), "made")
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/grove-operator/internal/passes"
@@ -32,13 +33,9 @@ func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
 		return nil
 	})
 	require.EqualError(t, err, "call 7\ncall 57")
-	if peak.Load() > 16 {
-		t.Errorf("%d calls at once, want at most 16", peak.Load())
-	}
+	assert.LessOrEqual(t, peak.Load(), int32(16))
 	for i := range calls {
-		if calls[i].Load() != 1 {
-			t.Errorf("call %d was made %d times", i, calls[i].Load())
-		}
+		assert.Equal(t, int32(1), calls[i].Load(), "call %d was made", i)
 	}
 }
 
@@ -52,8 +49,7 @@ func TestSlowStartStopsAfterTheBatchThatFails(t *testing.T) {
 			}
 			return nil
 		})
-		if calls.Load() != want || (err != nil) != (failing >= 0) {
-			t.Errorf("call %d fails: %d calls, error %v; want %d calls", failing, calls.Load(), err, want)
-		}
+		assert.Equal(t, want, calls.Load(), "call %d fails: %d calls, error %v", failing, calls.Load(), err)
+		assert.Equal(t, failing >= 0, err != nil, "call %d fails: %d calls, error %v", failing, calls.Load(), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -44,14 +45,11 @@ func oneRequestAtTheEnd(t *testing.T, window time.Duration, events handler.Typed
 		events.Generic(t.Context(), event.GenericEvent{Object: pod}, typed)
 
 		request, _ := queue.Get()
-		if waited := time.Since(start); request != "gang" || waited != window {
-			t.Errorf("request %q after %s, want it after %s", request, waited, window)
-		}
+		assert.Equal(t, "gang", request)
+		assert.Equal(t, window, time.Since(start))
 		queue.Done(request)
 		time.Sleep(3 * window)
-		if left := queue.Len(); left != 0 {
-			t.Errorf("%d more requests, want none", left)
-		}
+		assert.Zero(t, queue.Len())
 	})
 }
 
@@ -65,13 +63,10 @@ func TestRelookRequestsWhatWasChangedAndNothingElse(t *testing.T) {
 		events.Create(t.Context(), event.CreateEvent{Object: set}, typed)
 		events.Delete(t.Context(), event.DeleteEvent{Object: set}, typed)
 		time.Sleep(8 * time.Second)
-		if early := queue.Len(); early != 0 {
-			t.Errorf("%d requests for what is new or gone, want none", early)
-		}
+		assert.Zero(t, queue.Len())
 		events.Update(t.Context(), event.UpdateEvent{ObjectOld: set, ObjectNew: set}, typed)
 		request, _ := queue.Get()
-		if waited := time.Since(start); request.Name != "set" || waited != 15*time.Second {
-			t.Errorf("request %s after %s, want one for the set after 15s", request, waited)
-		}
+		assert.Equal(t, "set", request.Name, "request %s after", request)
+		assert.Equal(t, time.Duration(15*time.Second), time.Since(start), "request %s after", request)
 	})
 }

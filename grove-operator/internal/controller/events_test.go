@@ -42,14 +42,10 @@ func TestWarningsStandInTheLogAtTheirLevel(t *testing.T) {
 	recorder.Normal(set, events.TopologyAvailable, "it is back")
 	recorder.Warning(set, events.ReconcileFailed, "refused")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 1 {
-		t.Fatalf("lines %q, want one", lines)
-	}
+	require.Len(t, lines, 1, "lines")
 	for _, part := range []string{`"level":"warn"`, `"msg":"no level rack"`, `"event":"TopologyUnavailable"`,
 		`"namespace":"ns"`, `"name":"s"`} {
-		if !strings.Contains(lines[0], part) {
-			t.Errorf("%s lacks %s", lines[0], part)
-		}
+		assert.Contains(t, lines[0], part)
 	}
 }
 
@@ -102,9 +98,8 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 	}
 	slices.Sort(said)
 	slices.Sort(documented)
-	if diff := cmp.Diff(said, documented); diff != "" || len(said) == 0 {
-		t.Errorf("reasons in the code and in the documentation (-code +documentation):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(said, documented), "reasons in the code and in the documentation (-code +documentation)")
+	assert.NotEmpty(t, said, "reasons in the code and in the documentation (-code +documentation)")
 }
 
 func TestTheZeroRecorderSaysNothing(*testing.T) {
@@ -115,7 +110,7 @@ func TestALongNoteIsShortened(t *testing.T) {
 	heard := &sink{}
 	long := strings.Repeat("pod ä lost its node; ", 100)
 	events.New(heard).Warning(&grovev1alpha1.PodClique{}, events.ReconcileFailed, "%s", long)
-	if note := heard.all[0].note; note != brief.Message(long) || len(note) > 1024 {
-		t.Errorf("the note has %d bytes: %s", len(note), note)
-	}
+	note := heard.all[0].note
+	assert.Equal(t, brief.Message(long), note, "the note has")
+	assert.LessOrEqual(t, len(note), 1024, "the note has")
 }

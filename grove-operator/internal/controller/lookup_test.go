@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,11 +29,7 @@ func (f failing) Get(_ context.Context, key client.ObjectKey, _ client.Object, _
 func TestAFailedLookupIsNotForgottenByTheNextOne(t *testing.T) {
 	away := errors.New("the API server is away")
 	topologies := lookup.TopologiesIn(t.Context(), failing{names: map[string]error{"before": away}})
-	if topologies.Find("before") != nil || topologies.Find("after") != nil {
-		t.Error("found a topology that nobody has")
-	}
-	if err := topologies.Err(); !errors.Is(err, away) {
-		t.Errorf("error %v, want that of the first lookup: a set would be judged as if its topology did not exist",
-			err)
-	}
+	assert.Nil(t, topologies.Find("before"), "found a topology that nobody has")
+	assert.Nil(t, topologies.Find("after"), "found a topology that nobody has")
+	assert.ErrorIs(t, topologies.Err(), away)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -57,8 +58,6 @@ func TestTheNextPassIsDueAtTheEarliestMoment(t *testing.T) {
 		"the earlier one":          {[]time.Time{now.Add(time.Hour), now.Add(time.Minute)}, time.Minute},
 		"one that is over is soon": {[]time.Time{now.Add(-time.Hour), now.Add(time.Minute)}, time.Millisecond},
 	} {
-		if got := passes.At(now, c.moments...).RequeueAfter; got != c.want {
-			t.Errorf("%s: after %s, want %s", name, got, c.want)
-		}
+		assert.Equal(t, c.want, passes.At(now, c.moments...).RequeueAfter, "%s: after", name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,15 +50,11 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 				Clock: testingclock.NewFakePassiveClock(time.Unix(1_800_000_000, 0))}
 			result, err := reconciler.Reconcile(t.Context(),
 				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(group)})
-			if !errors.Is(err, c.refusal) {
-				t.Fatal(err)
-			}
-			if made != 1 || statuses != c.want {
-				t.Errorf("%d PodCliques and %d statuses were written, want 1 and %d", made, statuses, c.want)
-			}
-			if again := result.RequeueAfter > 0; again != (c.want == 0) {
-				t.Errorf("the next pass is due after %s", result.RequeueAfter)
-			}
+			require.ErrorIs(t, err, c.refusal)
+			assert.Equal(t, 1, made)
+			assert.Equal(t, c.want, statuses)
+			assert.Equal(t, c.want == 0, result.RequeueAfter > 0,
+				"the next pass is due after %s", result.RequeueAfter)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,9 +92,9 @@ spec:
 				t.Fatal(err)
 			}
 			err := cached.Get(t.Context(), key, seen[0])
-			if released := apierrors.IsNotFound(err); released != c.released || client.IgnoreNotFound(err) != nil {
-				t.Errorf("released: %v (%v), want %v", released, err, c.released)
-			}
+			released := apierrors.IsNotFound(err)
+			assert.Equal(t, c.released, released, "released: %v (%v)", released, err)
+			require.NoError(t, client.IgnoreNotFound(err))
 			assert.Empty(t, cmp.Diff(c.deleted, deleted), "deleted (-want +got)")
 		})
 	}

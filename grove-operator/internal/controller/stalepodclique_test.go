@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,10 +50,9 @@ func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := stale(t, c.cached, c.live, func(*grovev1alpha1.PodClique) {})
-			if _, err := world.reconciler.Reconcile(t.Context(),
-				reconcile.Request{NamespacedName: world.key}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := world.reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: world.key})
+			require.NoError(t, err)
 			slices.Sort(world.deleted)
 			assert.Empty(t, cmp.Diff(c.want, world.deleted), "deleted (-want +got)")
 		})
@@ -82,9 +82,9 @@ func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := world.reconciler.Client.Get(t.Context(), world.key, &grovev1alpha1.PodClique{})
-			if released := apierrors.IsNotFound(err); released != c.released || client.IgnoreNotFound(err) != nil {
-				t.Errorf("released: %v (%v), want %v", released, err, c.released)
-			}
+			released := apierrors.IsNotFound(err)
+			assert.Equal(t, c.released, released, "released: %v (%v)", released, err)
+			require.NoError(t, client.IgnoreNotFound(err))
 			assert.Empty(t, cmp.Diff(c.deleted, world.deleted), "deleted (-want +got)")
 		})
 	}
@@ -118,9 +118,8 @@ func TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor(t *testing.T) {
 				c.change(pod)
 				return []client.Object{pod}
 			}, &made)
-			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key})
+			require.NoError(t, err)
 			assert.Empty(t, cmp.Diff(c.want, made), "made (-want +got)")
 		})
 	}

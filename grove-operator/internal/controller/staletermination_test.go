@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,10 +168,9 @@ spec:
 							return read.List(ctx, list, options...)
 						},
 					}).Build()
-				if _, err := s.reconciler(cached, live).Reconcile(t.Context(),
-					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.object)}); (err != nil) != c.unread {
-					t.Fatal(err)
-				}
+				_, err := s.reconciler(cached, live).Reconcile(t.Context(),
+					reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s.object)})
+				require.Equal(t, c.unread, err != nil, err)
 				assert.Empty(t, cmp.Diff([]any{c.want, c.deleted}, []any{recorded, deleted}),
 					"recorded, deleted (-want +got)")
 			})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,32 +86,26 @@ func (w *wave) list(t *testing.T) {
 
 func (w *wave) expect(t *testing.T, statuses int, when string) {
 	t.Helper()
-	if w.statuses != statuses {
-		t.Errorf("%s: %d statuses were written, want %d", when, w.statuses, statuses)
-	}
+	assert.Equal(t, w.statuses, statuses, when)
 }
 
 func TestNewPodsAreOneStatus(t *testing.T) {
 	w := newWave(t)
-	if next := w.pass(t); next <= 0 || next > 2*time.Second {
-		t.Errorf("the next pass is due after %s, want one soon if no gang lists the pods", next)
-	}
+	next := w.pass(t)
+	assert.Greater(t, next, time.Duration(0), "the next pass is due after")
+	assert.LessOrEqual(t, next, time.Duration(2*time.Second), "the next pass is due after")
 	w.expect(t, 0, "pods are made")
 	w.pass(t)
 	w.expect(t, 0, "the pods are seen")
 	w.list(t)
-	if next := w.pass(t); next != 0 {
-		t.Errorf("another pass is due after %s, want none", next)
-	}
+	assert.Zero(t, w.pass(t), "another pass is due after")
 	w.expect(t, 1, "their gates are removed")
 }
 
 func TestAStatusDoesNotWaitForAGangThatDoesNotCome(t *testing.T) {
 	w := newWave(t)
 	w.clock.SetTime(epoch.Add(w.pass(t)))
-	if next := w.pass(t); next != 0 {
-		t.Errorf("another pass is due after %s, want none", next)
-	}
+	assert.Zero(t, w.pass(t), "another pass is due after")
 	w.expect(t, 1, "when it was due")
 }
 
@@ -137,7 +132,7 @@ func TestAStatusIsNotWrittenBetweenTheDeletionOfPodsAndTheirEnd(t *testing.T) {
 	w.expect(t, 0, "pods are deleted")
 	w.pass(t)
 	w.expect(t, 0, "they are gone")
-	if err := w.Get(t.Context(), w.key, owner); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the PodClique is still there: %v", err)
-	}
+	err := w.Get(t.Context(), w.key, owner)
+	require.NoError(t, client.IgnoreNotFound(err), "the PodClique is still there")
+	assert.Error(t, err, "the PodClique is still there")
 }

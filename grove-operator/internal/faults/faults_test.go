@@ -77,9 +77,7 @@ func (s stage) run(t *testing.T, story story) {
 		ends[step], err = w.atRest(t.Context(), story.steps[step])
 		return err
 	})
-	if err != nil {
-		t.Fatalf("without faults: %v\n%s", err, strings.Join(ends, "\n=====\n"))
-	}
+	require.NoError(t, err, "without faults: %v\n%s", err, strings.Join(ends, "\n=====\n"))
 	t.Logf("calls of one life: %v", sound.made)
 	for _, plan := range s.tryAll(t, story, ends) {
 		for kind, count := range sound.made {
@@ -106,10 +104,9 @@ func (s stage) tryAll(t *testing.T, story story, ends []string) []*plan {
 			group.Go(func() {
 				s.free <- struct{}{}
 				defer func() { <-s.free }()
-				if err := s.live(t, story, name,
-					func(step int, w *world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
-					t.Errorf("faults of calls no. %d, %s first: %v", nth+1, ways[first], err)
-				}
+				assert.NoError(t, s.live(t, story, name,
+					func(step int, w *world) error { return endsAs(t.Context(), w, ends[step]) }),
+					"faults of calls no. %d, %s first", nth+1, ways[first])
 			})
 		}
 	}
@@ -141,9 +138,8 @@ func newStage(t *testing.T, config *rest.Config, faulty injector) stage {
 	counted := &births{seen: map[string][]types.UID{}}
 	pods, err := objects.GetInformer(t.Context(), &corev1.Pod{})
 	require.NoError(t, err)
-	if _, err := pods.AddEventHandler(counted); err != nil {
-		t.Fatal(err)
-	}
+	_, err = pods.AddEventHandler(counted)
+	require.NoError(t, err)
 	return stage{faulty, c, counted, make(chan struct{}, side)}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -144,9 +145,8 @@ func TestOnlyConstrainedGangsNameATopology(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, gang := range gangs.Desired(set, 0, topology.Resolve(set, c.lookup), live{}.view()) {
-				if got := gang.Annotations[grovev1alpha1.AnnotationTopologyName]; got != c.want {
-					t.Errorf("gang %s names %q, want %q", gang.Name, got, c.want)
-				}
+				assert.Equal(t, c.want, gang.Annotations[grovev1alpha1.AnnotationTopologyName],
+					"gang %s names", gang.Name)
 			}
 		})
 	}
@@ -189,9 +189,7 @@ func TestGateOpen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := gangs.GateOpen("ns", "p", c.gang, c.base); got != c.want {
-				t.Errorf("open = %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, gangs.GateOpen("ns", "p", c.gang, c.base), "open")
 		})
 	}
 }
@@ -300,12 +298,12 @@ func TestScheduledIsWrittenWhereNobodyElseDoes(t *testing.T) {
 			if got == nil && c.want == "" {
 				return
 			}
-			if got == nil || got.Status != c.want || got.Reason != c.wantReason {
-				t.Fatalf("Scheduled is %v, want %s %s", got, c.want, c.wantReason)
-			}
-			if names := strings.Contains(got.Message, ": a;"); names != (c.want == metav1.ConditionFalse) {
-				t.Errorf("the message names the groups that lack pods, and no others: %q", got.Message)
-			}
+			require.NotNil(t, got, "Scheduled")
+			require.Equal(t, c.want, got.Status, "Scheduled")
+			require.Equal(t, c.wantReason, got.Reason, "Scheduled")
+			names := strings.Contains(got.Message, ": a;")
+			assert.Equal(t, c.want == metav1.ConditionFalse, names,
+				"the message names the groups that lack pods, and no others: %q", got.Message)
 		})
 	}
 }
@@ -335,9 +333,8 @@ func TestTheFirstStatusWaitsForThePodGrouper(t *testing.T) {
 			if c.want > 0 {
 				want = now.Add(c.want)
 			}
-			if got := gangs.FirstStatusDue(made, now); !got.Equal(want) {
-				t.Errorf("due at %s, want %s", got, want)
-			}
+			got := gangs.FirstStatusDue(made, now)
+			assert.True(t, got.Equal(want), "due at %s, want %s", got, want)
 		})
 	}
 }
@@ -350,17 +347,15 @@ func TestAGangSaysWhyItsPodsDoNotGetReady(t *testing.T) {
 	status := gangs.Status(gang(group("a", 2, "p", "q", "r"), group("b", 1, "s")),
 		func(name string) gangs.GroupCounts { return counts[name] }, "")
 	ready := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionReady)
-	if want := "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)"; ready == nil ||
-		ready.Message != want {
-		t.Errorf("the condition Ready is %v, want %q", ready, want)
-	}
+	require.NotNil(t, ready, "the condition Ready")
+	assert.Equal(t, "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)", ready.Message,
+		"the condition Ready")
 }
 
 func TestAGangThatIsRecreatedSaysSo(t *testing.T) {
 	status := gangs.Status(&schedulerv1alpha1.PodGang{}, nil, "replica 0 is recreated: because")
 	condition := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionDisruptionTarget)
 	want := "True GangTermination replica 0 is recreated: because"
-	if got := fmt.Sprint(condition.Status, " ", condition.Reason, " ", condition.Message); got != want {
-		t.Errorf("DisruptionTarget is %q, want %q", got, want)
-	}
+	assert.Equal(t, want, fmt.Sprint(condition.Status, " ", condition.Reason, " ", condition.Message),
+		"DisruptionTarget")
 }

@@ -71,9 +71,8 @@ func TestGangsOfAHeldSet(t *testing.T) {
 			}
 			got := gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup(c.now...)), view)
 			assert.Empty(t, cmp.Diff(c.want, sketch(got)), "gangs (-want +got)")
-			if held := got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != c.held {
-				t.Errorf("held for %q, want %q", held, c.held)
-			}
+			held := got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]
+			assert.Equal(t, c.held, held, "held for")
 			if shared := got[0].Annotations[schedulingv2alpha2.AnnotationSharedRequired]; !c.fresh &&
 				shared != "example.com/zone" {
 				t.Errorf("shared level %q, want that of before", shared)
@@ -93,10 +92,9 @@ func TestAGangOfAnotherTopologyKeepsNothing(t *testing.T) {
 	got := gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup(fixture.Topology("other", "rack"))), view)
 	const want = "s-0: s-0-a×2 s-0-g-0-b×1 s-0-g-1-b×1; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]"
 	assert.Empty(t, cmp.Diff(want, sketch(got)[0]), "base gang (-want +got)")
-	if held :=
-		got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != "level zone, host of ClusterTopology other" {
-		t.Errorf("held for %q", held)
-	}
+	held :=
+		got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]
+	assert.Equal(t, "level zone, host of ClusterTopology other", held, "held for")
 }
 
 func TestTheGateOfAHeldGangStaysShut(t *testing.T) {
@@ -104,11 +102,7 @@ func TestTheGateOfAHeldGangStaysShut(t *testing.T) {
 	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{
 		{PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "p"}}},
 	}
-	if !gangs.GateOpen("n", "p", gang, nil) {
-		t.Error("the gate of a pod that its base gang lists is shut")
-	}
+	assert.True(t, gangs.GateOpen("n", "p", gang, nil), "the gate of a pod that its base gang lists is shut")
 	gang.Annotations = map[string]string{grovev1alpha1.AnnotationHeldForTopology: "level rack of ClusterTopology x"}
-	if gangs.GateOpen("n", "p", gang, nil) {
-		t.Error("the gate opens although the gang is held")
-	}
+	assert.False(t, gangs.GateOpen("n", "p", gang, nil), "the gate opens although the gang is held")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -151,9 +152,7 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			var got []list
 			for _, gang := range gangs.Desired(set, 1, resolved, c.live.view()) {
 				read, wrong := relations.Parse(gang.Annotations)
-				if len(wrong) > 0 {
-					t.Errorf("%s: %v", gang.Name, wrong)
-				}
+				assert.Empty(t, wrong, gang.Name)
 				if read != nil && gang.Annotations[grovev1alpha1.AnnotationTopologyName] != topologyName {
 					t.Errorf("%s does not name the topology of its relations", gang.Name)
 				}
@@ -184,7 +183,6 @@ spec:
 		map[string]string{
 			schedulingv2alpha2.AnnotationRelations: made[0].Annotations[schedulingv2alpha2.AnnotationRelations],
 		})
-	if len(read) != 1 || !cmp.Equal(read[0].SubGroups, []string{"s-0-p-0-group", "s-0-p-1"}) {
-		t.Errorf("items %v", read)
-	}
+	require.Len(t, read, 1, "items")
+	assert.True(t, cmp.Equal(read[0].SubGroups, []string{"s-0-p-0-group", "s-0-p-1"}), "items")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -108,9 +109,7 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName,
 				c.levels...)))
 			desired := gangs.Desired(set, 1, resolved, live{}.view())
-			if want := 1 + len(set.Spec.Template.PodCliqueScalingGroups); len(desired) != want {
-				t.Fatalf("got %d gangs, want %d", len(desired), want)
-			}
+			require.Len(t, desired, 1+len(set.Spec.Template.PodCliqueScalingGroups))
 			for _, gang := range desired {
 				got := map[string]string{}
 				for _, key := range schedulingv2alpha2.CompanyAnnotations() {
@@ -134,9 +133,7 @@ func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	set.Annotations = maps.Clone(asked)
 	set.Annotations["team"] = "a"
 	made := gangs.Desired(set, 0, topology.Resolution{}, live{}.view())
-	if len(made) != 2 {
-		t.Fatalf("%d gangs", len(made))
-	}
+	require.Len(t, made, 2)
 	for _, gang := range made {
 		delete(gang.Annotations, schedulingv2alpha2.AnnotationExpectedPods)
 		assert.Empty(t, cmp.Diff(asked, gang.Annotations), "annotations of %s (-want +got)", gang.Name)
@@ -193,9 +190,7 @@ func TestWithHowManyPodsAGangGoesOn(t *testing.T) {
 			view := live{}.view()
 			view.Replicas = func(podClique string) (int32, bool) { return c.replicas, podClique == "s-0-a" }
 			made := gangs.Desired(set, 0, topology.Resolution{}, view)
-			if got := made[0].Annotations[running]; got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, made[0].Annotations[running])
 		})
 	}
 }
@@ -209,18 +204,14 @@ func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
 		"podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2}]"))
 	lookup := func(string) *topology.Topology { return topology.OfBinding(binding) }
 	made := gangs.Desired(set, 0, topology.Resolve(set, lookup), live{}.view())
-	if len(made) != 2 {
-		t.Fatalf("%d gangs", len(made))
-	}
+	require.Len(t, made, 2)
 	for _, gang := range made {
 		for annotation, want := range map[string]string{
 			grovev1alpha1.AnnotationTopologyName: "existing", schedulingv2alpha2.AnnotationSharedTopology: "existing",
 			schedulingv2alpha2.AnnotationSharedRequired: "example.com/hall",
 			schedulingv2alpha2.AnnotationPodsTopology:   "fabric",
 		} {
-			if got := gang.Annotations[annotation]; got != want {
-				t.Errorf("%s of %s is %q, want %q", annotation, gang.Name, got, want)
-			}
+			assert.Equal(t, want, gang.Annotations[annotation], "%s of %s", annotation, gang.Name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -65,9 +66,7 @@ func TestWhyGated(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := gangs.WhyGated(c.pods, "", "s-0-g-0", c.gang, c.base); got != c.want {
-				t.Errorf("WhyGated = %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, gangs.WhyGated(c.pods, "", "s-0-g-0", c.gang, c.base), "WhyGated")
 		})
 	}
 }
@@ -109,9 +108,8 @@ func TestNewPodsAreSoonListed(t *testing.T) {
 			if c.want > 0 {
 				want = now.Add(c.want)
 			}
-			if got := gangs.ListedUntil(c.pods, c.gang, now); !got.Equal(want) {
-				t.Errorf("until %s, want %s", got, want)
-			}
+			got := gangs.ListedUntil(c.pods, c.gang, now)
+			assert.True(t, got.Equal(want), "until %s, want %s", got, want)
 		})
 	}
 }

@@ -48,9 +48,9 @@ func FuzzRender(f *testing.F) {
 			case "Service":
 				valid = apivalidation.NameIsDNS1035Label
 			}
-			if wrong := valid(made.GetName(), false); len(errs)+len(wrong) > 0 {
-				t.Fatalf("%s %s: %v %v", made.GetKind(), made.GetName(), errs, wrong)
-			}
+			wrong := valid(made.GetName(), false)
+			require.Zero(t, len(errs)+len(wrong),
+				"%s %s: %v %v", made.GetKind(), made.GetName(), errs, wrong)
 		}
 	})
 }

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
@@ -25,9 +25,8 @@ import (
 // output.yaml, or findings.txt for refused input.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no inputs: %v", err)
-	}
+	require.NoError(t, err, "no inputs")
+	require.NotEmpty(t, inputs, "no inputs")
 	for _, input := range inputs {
 		folder := filepath.Dir(input)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -45,9 +44,7 @@ func configOf(t *testing.T, folder string) *groveconfigv1alpha1.OperatorConfigur
 		return configuration.WithoutFile()
 	}
 	config, findings := configuration.Read(file)
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
+	require.Empty(t, findings)
 	return config
 }
 
@@ -73,13 +70,10 @@ func run(t *testing.T, input string, config *groveconfigv1alpha1.OperatorConfigu
 func TestDecideGivesTheSameBytesEveryTime(t *testing.T) {
 	input := "testdata/every-option/input.yaml"
 	first, _ := run(t, input, configuration.WithoutFile())
-	if !strings.Contains(first, "kind: HorizontalPodAutoscaler") {
-		t.Fatal("the input no longer has every option")
-	}
+	require.Contains(t, first, "kind: HorizontalPodAutoscaler", "the input no longer has every option")
 	for range 10 {
-		if again, _ := run(t, input, configuration.WithoutFile()); again != first {
-			t.Fatalf("two runs differ:\n%s", cmp.Diff(first, again))
-		}
+		again, _ := run(t, input, configuration.WithoutFile())
+		require.Equal(t, first, again, "two runs differ:\n%s", cmp.Diff(first, again))
 	}
 }
 
@@ -87,9 +81,7 @@ func TestNothingIsMadeTwice(t *testing.T) {
 	content, err := os.ReadFile("testdata/every-option/input.yaml")
 	require.NoError(t, err)
 	documents, findings := manifests.Parse("input.yaml", bytes.Join([][]byte{content, content}, []byte("\n---\n")))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
+	require.Empty(t, findings)
 	_, findings = rendering.Decide(documents, configuration.WithoutFile())
 	want := map[string]int{"PodCliqueSet": 0, "ClusterTopology": 0}
 	got := maps.Clone(want)
@@ -103,7 +95,6 @@ func TestNothingIsMadeTwice(t *testing.T) {
 			got[finding.Kind]++
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || want["PodCliqueSet"] == 0 {
-		t.Errorf("objects that are said to exist already (-want +got):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "objects that are said to exist already (-want +got)")
+	assert.NotZero(t, want["PodCliqueSet"], "objects that are said to exist already (-want +got)")
 }

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,9 +47,7 @@ spec:
 		{nil, true}, {[]*corev1.Pod{first}, true}, {[]*corev1.Pod{first, old}, true}, {[]*corev1.Pod{first}, true},
 		{[]*corev1.Pod{first, second}, false}, {[]*corev1.Pod{first}, false}, {[]*corev1.Pod{first, old}, true},
 	} {
-		if got := outdated(step.seen...); got != step.want {
-			t.Errorf("step %d: outdated: %v, want %v", i, got, step.want)
-		}
+		assert.Equal(t, step.want, outdated(step.seen...), "step %d: outdated", i)
 	}
 }
 
@@ -76,9 +75,7 @@ spec:
 		podClique.Status = status.OfPodClique(podClique, []*corev1.Pod{c.pod}, "", status.Update{})
 		podClique.Status.LastErrors = c.errs
 		objects := rollout.Of(set, map[string]*grovev1alpha1.PodClique{podClique.Name: podClique}, nil)
-		if got := objects.States()[0].Outdated; got != c.want {
-			t.Errorf("with %v: outdated: %v, want %v", c.errs, got, c.want)
-		}
+		assert.Equal(t, c.want, objects.States()[0].Outdated, "with %v: outdated", c.errs)
 	}
 }
 
@@ -121,9 +118,7 @@ spec:
 			gang.Status.Conditions = []metav1.Condition{c.scheduled}
 			objects.Gangs = map[string]*schedulerv1alpha1.PodGang{gang.Name: gang}
 			objects.Pods = map[string][]*corev1.Pod{podClique.Name: c.pods}
-			if got := objects.Replica(0).Cliques[0].Unscheduled; got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, objects.Replica(0).Cliques[0].Unscheduled)
 		})
 	}
 }
@@ -175,9 +170,7 @@ spec:
 			objects := rollout.Of(set, podCliques, nil)
 			objects.Pods = existing
 			for _, state := range objects.States() {
-				if want := c.want && state.Replica == 1; state.Outdated != want {
-					t.Errorf("replica %d: outdated: %v, want %v", state.Replica, state.Outdated, want)
-				}
+				assert.Equal(t, c.want && state.Replica == 1, state.Outdated, "replica %d: outdated", state.Replica)
 			}
 		})
 	}
@@ -217,9 +210,7 @@ spec:
 			objects := rollout.Of(set, podCliques, nil)
 			objects.Pods = existing
 			decision := rollout.Decide(objects.Situation(start.Time))
-			if got := [2]int32{decision.Updated, decision.Pods}; got != c.want {
-				t.Errorf("%d of %d, want %d of %d", got[0], got[1], c.want[0], c.want[1])
-			}
+			assert.Equal(t, c.want, [2]int32{decision.Updated, decision.Pods})
 		})
 	}
 }

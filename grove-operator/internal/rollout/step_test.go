@@ -221,9 +221,7 @@ func TestFurtherCopiesOfAGroupThatIsDoneMakeRoomForTheNext(t *testing.T) {
 	next := surging(0, copies("oo"))
 	next.Name, next.Template = "h", "h"
 	step := rollout.Next(rollout.Replica{Groups: []rollout.Group{surging(1, copies("OOO")), next}})
-	if got := surges(step); got != "4 of h" {
-		t.Errorf("the groups are to have %s", got)
-	}
+	assert.Equal(t, "4 of h", surges(step), "the groups are to have")
 }
 
 func TestNext(t *testing.T) {

@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -35,9 +36,7 @@ spec:
 	}
 	is := func(what string, want int32) {
 		t.Helper()
-		if got := rollout.Copies(set, group); got != want {
-			t.Errorf("%s: there are to be %d copies, want %d", what, got, want)
-		}
+		assert.Equal(t, want, rollout.Copies(set, group), "%s: there are to be", what)
 	}
 	of(turn)
 	for _, c := range []struct {

@@ -2,11 +2,12 @@ package rollout_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -139,9 +140,7 @@ func TestDecide(t *testing.T) {
 					return rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, letters)}}
 				},
 			}
-			if got := describe(rollout.Decide(situation)); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			assert.Equal(t, c.want, describe(rollout.Decide(situation)))
 		})
 	}
 }
@@ -155,13 +154,12 @@ func TestOfSeveralReplicasTheOneIsReportedThatIsStopped(t *testing.T) {
 			return rollout.Replica{Cliques: cliques[replica : replica+1]}
 		},
 	})
-	if got.Replica != 1 || got.Waiting != "PodClique b has 1 of 2 ready pods" || got.Why == "" ||
-		!slices.Equal(got.Also, []int32{0, 2}) {
-		t.Errorf("reported is replica %d: %s: %s, and also %v", got.Replica, got.Waiting, got.Why, got.Also)
-	}
-	if len(got.Delete) != 1 || got.Delete[0].Name != "c1" {
-		t.Errorf("replaced is %v", got.Delete)
-	}
+	assert.Equal(t, int32(1), got.Replica, "reported is replica")
+	assert.Equal(t, "PodClique b has 1 of 2 ready pods", got.Waiting, "reported is replica")
+	require.NotEmpty(t, got.Why, "reported is replica")
+	assert.Equal(t, []int32{0, 2}, got.Also, "reported is replica")
+	require.Len(t, got.Delete, 1, "replaced")
+	assert.Equal(t, "c1", got.Delete[0].Name, "replaced")
 }
 
 func describe(decision rollout.Decision) string {
@@ -191,11 +189,8 @@ func describe(decision rollout.Decision) string {
 
 func TestUpdating(t *testing.T) {
 	set := &grovev1alpha1.PodCliqueSet{}
-	if rollout.Updating(set, 0) {
-		t.Error("a set that was never updated has a replica that is being updated")
-	}
+	assert.False(t, rollout.Updating(set, 0), "a set that was never updated has a replica that is being updated")
 	set.Status.UpdateProgress = recorded(1)
-	if rollout.Updating(set, 0) || !rollout.Updating(set, 1) {
-		t.Error("replica 1, and no other, is being updated")
-	}
+	assert.False(t, rollout.Updating(set, 0), "replica 1, and no other, is being updated")
+	assert.True(t, rollout.Updating(set, 1), "replica 1, and no other, is being updated")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,9 +68,7 @@ func TestPodsThatFailAreSaidToFail(t *testing.T) {
 			}
 			// Once all pods run, no message stays.
 			clique.Status = status.OfPodClique(clique, existing("rrrr"), "", status.Update{})
-			if failing := status.Failing(clique); failing != "" {
-				t.Errorf("ready pods still fail: %s", failing)
-			}
+			assert.Empty(t, status.Failing(clique), "ready pods still fail")
 		})
 	}
 }
@@ -95,14 +94,11 @@ func TestAScalingGroupSaysWhatFailsInIt(t *testing.T) {
 		Message: "PodClique g-0-worker: the image team/engine:v9 of container main cannot be pulled (pods: 1)",
 	}
 	got := meta.FindStatusCondition(group.Status.Conditions, "PodsFailing")
-	if got == nil {
-		t.Fatal("the scaling group says nothing")
-	}
+	require.NotNil(t, got, "the scaling group says nothing")
 	got.LastTransitionTime = metav1.Time{}
 	assert.Empty(t, cmp.Diff(want, got), "condition (-want +got)")
 	group.Status = status.OfScalingGroup(group, []*grovev1alpha1.PodClique{member("g-0-worker"), member("g-0-leader")},
 		status.Update{})
-	if meta.FindStatusCondition(group.Status.Conditions, "PodsFailing") != nil {
-		t.Error("the scaling group still says that pods fail")
-	}
+	assert.Nil(t, meta.FindStatusCondition(group.Status.Conditions, "PodsFailing"),
+		"the scaling group still says that pods fail")
 }

@@ -65,7 +65,5 @@ func TestTheStatusOfThousandsOfGangsFitsIntoAnObject(t *testing.T) {
 	content, err := json.Marshal(status.OfSet(set, observed, nil))
 	require.NoError(t, err)
 	t.Logf("%d bytes", len(content))
-	if len(content) > 512<<10 {
-		t.Errorf("the status has %d bytes", len(content))
-	}
+	assert.LessOrEqual(t, len(content), 512<<10, "the status has")
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -33,8 +34,6 @@ func TestReached(t *testing.T) {
 		"with fewer it is not there for the first time":     {false, breached("False"), 3, 3, 4, 4, false},
 		"nothing at zero makes a clique one that was there": {false, breached("False"), 0, 0, 0, 0, false},
 	} {
-		if got := reached(c.before, c.conditions, c.had, c.have, c.toStart, c.minimum); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		assert.Equal(t, c.want, reached(c.before, c.conditions, c.had, c.have, c.toStart, c.minimum), name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -275,9 +276,7 @@ func (s *simulation) judge(record *grovev1alpha1.GangTermination) {
 }
 
 func (s *simulation) check(t *rapid.T) {
-	if s.problem != "" {
-		t.Fatal(s.problem)
-	}
+	require.Empty(t, s.problem)
 }
 
 // converge recovers everything: a recreation that was begun is finished, and then nothing changes any more.
@@ -290,15 +289,10 @@ func (s *simulation) converge(t *rapid.T) {
 		s.pass(100)
 		s.check(t)
 	}
-	if record := s.set.Status.GangTermination; record != nil {
-		t.Fatalf("replica %d is never finished", record.Index)
-	}
+	record := s.set.Status.GangTermination
+	require.Nil(t, record, "a replica is never finished")
 	for _, name := range s.names() {
-		if s.live[name].DeletionTimestamp != nil {
-			t.Fatalf("%s goes though all is well", name)
-		}
+		require.Nil(t, s.live[name].DeletionTimestamp, "%s goes though all is well", name)
 	}
-	if want := int(2 * s.set.Spec.Replicas); len(s.live) != want {
-		t.Fatalf("%d PodCliques, want %d", len(s.live), want)
-	}
+	require.Len(t, s.live, int(2*s.set.Spec.Replicas))
 }

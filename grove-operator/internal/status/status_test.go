@@ -379,17 +379,14 @@ func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 	set.Status = said(1, "every group has its minimum")
 	assert.Empty(t, cmp.Diff(set.Status, said(2, "every group has its minimum")),
 		"another generation of a gang has the set's status written (-before +after)")
-	if diff := cmp.Diff(set.Status, said(2, "another message")); diff == "" {
-		t.Error("another message of a gang is not repeated by the set")
-	}
+	assert.NotEmpty(t, cmp.Diff(set.Status, said(2, "another message")),
+		"another message of a gang is not repeated by the set")
 	gang.Status.PlacementScore = ptr.To(1.0)
-	if repeated := said(2, "another message").PodGangStatuses; *repeated[1].PlacementScore != 1 ||
-		repeated[0].PlacementScore != nil {
-		t.Errorf("the score of gang %s is not repeated by the set: %+v", gang.Name, repeated)
-	}
-	if gang.Status.Conditions[0].ObservedGeneration != 2 {
-		t.Error("the gang's own condition has lost its generation")
-	}
+	repeated := said(2, "another message").PodGangStatuses
+	assert.InDelta(t, 1, *repeated[1].PlacementScore, 0)
+	assert.Nil(t, repeated[0].PlacementScore)
+	assert.Equal(t, int64(2), gang.Status.Conditions[0].ObservedGeneration,
+		"the gang's own condition has lost its generation")
 }
 
 func TestLastErrors(t *testing.T) {
@@ -412,13 +409,8 @@ func TestLastErrors(t *testing.T) {
 		fmt.Errorf("applying: %w", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p",
 			errors.New("changed"))),
 	)
-	if left := status.LastErrors(got, passing, now); len(left) > 0 {
-		t.Errorf("what passes by itself is called an error: %v", left)
-	}
-	if left := status.LastErrors(got, nil, now); len(left) > 0 {
-		t.Errorf("errors stay although all went well: %v", left)
-	}
-	if many := status.LastErrors(nil, errors.Join(slices.Repeat([]error{refused}, 2000)...), now); len(many) != 20 {
-		t.Errorf("of 2000 errors, %d are listed, want 20", len(many))
-	}
+	assert.Empty(t, status.LastErrors(got, passing, now), "what passes by itself is called an error")
+	assert.Empty(t, status.LastErrors(got, nil, now), "errors stay although all went well")
+	assert.Len(t, status.LastErrors(nil, errors.Join(slices.Repeat([]error{refused}, 2000)...), now), 20,
+		"of 2000 errors")
 }

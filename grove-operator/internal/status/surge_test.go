@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,19 +52,15 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 				status.Update{Turn: true, Copies: c.copies, Now: time.Unix(1_800_000_000, 0)})
 			counts := fmt.Sprintf("%d copies, %d scheduled, %d available, %d updated",
 				got.Replicas, got.ScheduledReplicas, got.AvailableReplicas, got.UpdatedReplicas)
-			if counts != c.counts || (got.UpdateProgress.UpdateEndedAt != nil) != c.ended {
-				t.Errorf("%s, the update ended at %v; want %s, %t", counts, got.UpdateProgress.UpdateEndedAt,
-					c.counts, c.ended)
-			}
+			assert.Equal(t, c.counts, counts)
+			assert.Equal(t, c.ended, got.UpdateProgress.UpdateEndedAt != nil, "the update has ended")
 			for _, podClique := range got.UpdateProgress.UpdatedPodCliques {
 				if podClique == further.Name && c.copies > 2 {
 					t.Errorf("the update leads to %s", podClique)
 				}
 			}
-			if breach := meta.FindStatusCondition(got.Conditions,
-				grovev1alpha1.ConditionMinAvailableBreached); breach.Status != metav1.ConditionFalse {
-				t.Errorf("its minimum is breached: %s", breach.Message)
-			}
+			breach := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionMinAvailableBreached)
+			assert.Equal(t, metav1.ConditionFalse, breach.Status, "its minimum is breached: %s", breach.Message)
 		})
 	}
 }
@@ -77,11 +74,9 @@ func TestASetIsReadyWhileGangsOfCopiesBeyondReplicasWait(t *testing.T) {
 		}}}
 		observed.Gangs = append(observed.Gangs, gang)
 		got := status.OfSet(set, observed, nil)
-		if ready := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionReady); ready.Status != want {
-			t.Errorf("the gang of copy %d of 2 waits: Ready is %s: %s", copyIndex, ready.Status, ready.Message)
-		}
-		if len(got.PodGangStatuses) != 3 {
-			t.Errorf("the gang of copy %d of 2 is not listed: %v", copyIndex, got.PodGangStatuses)
-		}
+		ready := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionReady)
+		assert.Equal(t, want, ready.Status,
+			"the gang of copy %d of 2 waits: Ready is %s: %s", copyIndex, ready.Status, ready.Message)
+		assert.Len(t, got.PodGangStatuses, 3, "the gang of copy %d of 2 is not listed", copyIndex)
 	}
 }

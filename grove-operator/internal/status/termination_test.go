@@ -201,9 +201,7 @@ func TestReplicas(t *testing.T) {
 	} {
 		desired := &grovev1alpha1.PodClique{}
 		desired.Name, desired.Annotations = c.name, map[string]string{grovev1alpha1.AnnotationTemplateReplicas: c.asked}
-		if got := termination.Replicas(c.record, termination.KindPodClique, desired, c.template); got != c.want {
-			t.Errorf("%s: %d replicas, want %d", name, got, c.want)
-		}
+		assert.Equal(t, c.want, termination.Replicas(c.record, termination.KindPodClique, desired, c.template), name)
 	}
 }
 
@@ -215,7 +213,5 @@ func TestWhatIsLeftOfABreachMustBeDueItself(t *testing.T) {
 		Units:     []termination.Unit{{Breaches: []termination.Breach{old, young}}},
 		Confirmed: map[int32][]termination.Breach{0: {young}},
 	})
-	if plan.Record != nil {
-		t.Errorf("the clique that was due has recovered, and yet: %s", plan.Record.Message)
-	}
+	assert.Nil(t, plan.Record, "the clique that was due has recovered")
 }

@@ -65,9 +65,7 @@ func TestTopologyKept(t *testing.T) {
 			found := meta.FindStatusCondition(judged.Conditions, grovev1alpha1.ConditionTopologyKept)
 			assert.Empty(t, cmp.Diff(c.want, []string{string(found.Status), found.Reason, found.Message}),
 				"condition (-want +got)")
-			if judged.ClusterTopologyName != c.inForce {
-				t.Errorf("topology in status %q, want %q", judged.ClusterTopologyName, c.inForce)
-			}
+			assert.Equal(t, c.inForce, judged.ClusterTopologyName, "topology in status")
 		})
 	}
 }

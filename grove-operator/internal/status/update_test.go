@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -88,9 +90,7 @@ func TestUpdateOfAPodClique(t *testing.T) {
 			for i, step := range c {
 				step.update.Now = time.Unix(int64(i), 0)
 				clique.Status = status.OfPodClique(clique, step.pods, "", step.update)
-				if got := words(clique.Status.UpdateProgress); got != step.want {
-					t.Errorf("step %d: got %s, want %s", i, got, step.want)
-				}
+				assert.Equal(t, step.want, words(clique.Status.UpdateProgress), "step %d", i)
 			}
 		})
 	}
@@ -134,9 +134,7 @@ func TestUpdateThatNobodySaw(t *testing.T) {
 			for i, step := range steps {
 				clique.Labels[grovev1alpha1.LabelPodTemplateHash] = step.template
 				clique.Status = status.OfPodClique(clique, existing(step.pods), "", step.update)
-				if got := words(clique.Status.UpdateProgress); got != step.want {
-					t.Errorf("step %d: got %s, want %s", i, got, step.want)
-				}
+				assert.Equal(t, step.want, words(clique.Status.UpdateProgress), "step %d", i)
 			}
 		})
 	}
@@ -152,9 +150,7 @@ func TestUpdateOfNothing(t *testing.T) {
 	for _, pods := range []string{"", "r"} {
 		clique.Spec.Replicas = int32(len(pods))
 		clique.Status = status.OfPodClique(clique, existing(pods), "", status.Update{Turn: true})
-		if got := words(clique.Status.UpdateProgress); got != "none" {
-			t.Errorf("with pods %q: %s", pods, got)
-		}
+		assert.Equal(t, "none", words(clique.Status.UpdateProgress), "with pods %q", pods)
 	}
 }
 
@@ -164,9 +160,8 @@ func TestASecondTemplateBeginsAnew(t *testing.T) {
 	clique.Labels[grovev1alpha1.LabelPodTemplateHash] = "newer"
 	clique.Status = status.OfPodClique(clique, existing("or"), "", status.Update{Turn: true, Now: time.Unix(2, 0)})
 	progress := clique.Status.UpdateProgress
-	if progress.PodTemplateHash != "newer" || progress.UpdateStartedAt.Unix() != 2 {
-		t.Errorf("the update leads to %s since %v", progress.PodTemplateHash, progress.UpdateStartedAt)
-	}
+	assert.Equal(t, "newer", progress.PodTemplateHash)
+	assert.Equal(t, int64(2), progress.UpdateStartedAt.Unix())
 }
 
 // TestTemplateThatAllPodsHave: a template that was given up half-way and comes back is not that of all pods.
@@ -182,9 +177,7 @@ func TestTemplateThatAllPodsHave(t *testing.T) {
 		if current := clique.Status.CurrentPodTemplateHash; current != nil {
 			got = *current
 		}
-		if got != step.want {
-			t.Errorf("step %d: all pods have %q, want %q", i, got, step.want)
-		}
+		assert.Equal(t, step.want, got, "step %d: all pods have", i)
 	}
 }
 
@@ -205,9 +198,7 @@ func TestBreachDuringAnUpdate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := status.OfPodClique(podClique(2, 2, c.reached), existing(c.pods), "", c.update)
-			if !strings.Contains(conditions(got.Conditions), "MinAvailableBreached="+c.want) {
-				t.Errorf("%s, want %s", conditions(got.Conditions), c.want)
-			}
+			assert.Contains(t, conditions(got.Conditions), "MinAvailableBreached="+c.want)
 		})
 	}
 }
@@ -242,9 +233,7 @@ func TestUpdateOfAScalingGroup(t *testing.T) {
 		step.change()
 		step.update.Now = time.Unix(int64(i), 0)
 		group.Status = status.OfScalingGroup(group, members, step.update)
-		if got := groupWords(group.Status.UpdateProgress); got != step.want {
-			t.Errorf("step %d: got %s, want %s", i, got, step.want)
-		}
+		assert.Equal(t, step.want, groupWords(group.Status.UpdateProgress), "step %d", i)
 	}
 }
 
@@ -265,9 +254,9 @@ func TestUpdateOfAScalingGroupEndsWithTheTurn(t *testing.T) {
 		ended bool
 	}{{true, false}, {false, true}} {
 		group.Status = status.OfScalingGroup(group, members, status.Update{Turn: c.turn})
-		if got := group.Status.UpdateProgress; got == nil || got.UpdateEndedAt != nil != c.ended {
-			t.Errorf("turn %v: %+v, ended is to be %v", c.turn, got, c.ended)
-		}
+		got := group.Status.UpdateProgress
+		require.NotNil(t, got, "turn %v", c.turn)
+		assert.Equal(t, c.ended, got.UpdateEndedAt != nil, "turn %v", c.turn)
 	}
 }
 
@@ -283,15 +272,11 @@ func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
 		member.Status.CurrentPodCliqueSetGenerationHash = &next
 	}
 	group.Status = status.OfScalingGroup(group, members, status.Update{})
-	if got := groupWords(group.Status.UpdateProgress); got != "none" {
-		t.Errorf("a change of other cliques: %s", got)
-	}
+	assert.Equal(t, "none", groupWords(group.Status.UpdateProgress), "a change of other cliques")
 	members[1].Status.UpdateProgress = &grovev1alpha1.PodCliqueUpdateProgress{PodCliqueSetGenerationHash: next}
 	group.Status = status.OfScalingGroup(group, members, status.Update{})
 	want := "updated [" + members[0].Name + " " + members[1].Name + "], current none, completed [0 1], ended"
-	if got := groupWords(group.Status.UpdateProgress); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, want, groupWords(group.Status.UpdateProgress))
 }
 
 // TestTemplateThatAllCopiesRun: the result does not depend on whether the group or its PodCliques see a new template
@@ -353,9 +338,7 @@ func TestTemplateThatAllCopiesRun(t *testing.T) {
 				if current := group.Status.CurrentPodCliqueSetGenerationHash; current != nil {
 					got = *current
 				}
-				if got != step.want {
-					t.Errorf("step %d: all copies run %q, want %q", i, got, step.want)
-				}
+				assert.Equal(t, step.want, got, "step %d: all copies run", i)
 			}
 		})
 	}
@@ -370,9 +353,7 @@ func TestNewCopiesAreNoUpdate(t *testing.T) {
 			member.Status = grovev1alpha1.PodCliqueStatus{}
 		}
 		group.Status = status.OfScalingGroup(group, members, status.Update{OnDelete: true})
-		if got := groupWords(group.Status.UpdateProgress); got != "none" {
-			t.Errorf("with %d copies that have pods: %s", copies, got)
-		}
+		assert.Equal(t, "none", groupWords(group.Status.UpdateProgress), "with %d copies that have pods", copies)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -70,16 +71,11 @@ func TestUpdating(t *testing.T) {
 			got := "absent"
 			if condition := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionUpdating); condition != nil {
 				got = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
-				if condition.ObservedGeneration != 4 {
-					t.Errorf("it is of generation %d", condition.ObservedGeneration)
-				}
+				assert.Equal(t, int64(4), condition.ObservedGeneration, "it is of generation")
 			}
-			if got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-			if got := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionReady).Message; got != c.ready {
-				t.Errorf("Ready says %q, want %q", got, c.ready)
-			}
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, c.ready, meta.FindStatusCondition(conditions, grovev1alpha1.ConditionReady).Message,
+				"Ready says")
 		})
 	}
 }

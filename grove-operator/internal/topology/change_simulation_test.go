@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -113,16 +115,10 @@ func TestPodsOnNodesWerePlacedUnderOneTopology(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := newWorld(guards, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
 				w.live(600)
-				if w.violated != "" {
-					t.Fatal(w.violated)
-				}
+				require.Empty(t, w.violated)
 				w.settle()
-				if w.violated != "" {
-					t.Fatal(w.violated)
-				}
-				if wrong := w.unsettled(); wrong != "" {
-					t.Fatal(wrong)
-				}
+				require.Empty(t, w.violated)
+				require.Empty(t, w.unsettled())
 			})
 		})
 	}
@@ -188,10 +184,8 @@ func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 			for _, pod := range w.pods.live() {
 				opened = opened || !pods.Gated(pod)
 			}
-			if opened != c.opened || len(w.pods.live()) != wanted {
-				t.Errorf("gates were opened under the gang of another topology: %v; pods: %d", opened,
-					len(w.pods.live()))
-			}
+			assert.Equal(t, c.opened, opened, "gates were opened under the gang of another topology")
+			assert.Len(t, w.pods.live(), wanted, "gates were opened under the gang of another topology")
 		})
 	}
 }

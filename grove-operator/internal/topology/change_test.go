@@ -140,9 +140,7 @@ func TestSettled(t *testing.T) {
 			if c.gang != nil {
 				gangs["s-0"] = c.gang
 			}
-			if got := topology.Settled("b", c.decision, gangs); got != c.want {
-				t.Errorf("Settled = %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, topology.Settled("b", c.decision, gangs), "Settled")
 		})
 	}
 }
@@ -160,9 +158,7 @@ func TestForNewPods(t *testing.T) {
 		"a set without constraints has none":                 {gang: gang("a", "", "a"), want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := topology.ForNewPods(c.named, c.gang); got != c.want {
-				t.Errorf("ForNewPods = %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, topology.ForNewPods(c.named, c.gang), "ForNewPods")
 		})
 	}
 }
@@ -191,9 +187,7 @@ func TestMayOpen(t *testing.T) {
 			gang: gang("a", "", "a"), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := topology.MayOpenGate(c.pod, c.named, c.gang); got != c.want {
-				t.Errorf("MayOpen = %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, topology.MayOpenGate(c.pod, c.named, c.gang), "MayOpen")
 		})
 	}
 }

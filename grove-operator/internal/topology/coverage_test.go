@@ -32,9 +32,8 @@ func TestNodesNeedNoLabelOfNUMAZones(t *testing.T) {
 	want := topology.Coverage{Complete: 2, Without: 1, WithoutOn: []string{"c"}, Levels: []grovev1alpha1.TopologyLevelStatus{
 		{Domain: "rack", Nodes: 2, DomainCount: 1}}}
 	assert.Empty(t, cmp.Diff(want, topology.CoverageOf(levels, nodes)), "coverage (-want +got)")
-	if topology.LabelsDiffer(levels, nodes[0].Labels, nodes[1].Labels) {
-		t.Error("a label of NUMA zones changes the coverage")
-	}
+	assert.False(t, topology.LabelsDiffer(levels, nodes[0].Labels, nodes[1].Labels),
+		"a label of NUMA zones changes the coverage")
 }
 
 func TestTake(t *testing.T) {
@@ -102,9 +101,7 @@ func TestTake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := topology.CoverageOf(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
 			assert.Empty(t, cmp.Diff(c.want, got), "coverage (-want +got)")
-			if got.Missing() != c.says {
-				t.Errorf("it says %q, want %q", got.Missing(), c.says)
-			}
+			assert.Equal(t, c.says, got.Missing(), "it says")
 		})
 	}
 }
@@ -197,9 +194,7 @@ func TestDiffers(t *testing.T) {
 		"an empty value that goes": {with("example.com/rack", ""), node("a", "zone", "z").Labels, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := topology.LabelsDiffer(levels, c.before, c.after); got != c.want {
-				t.Errorf("differs: %v, want %v", got, c.want)
-			}
+			assert.Equal(t, c.want, topology.LabelsDiffer(levels, c.before, c.after), "differs")
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/shared/domains"
 )
 
@@ -24,12 +26,8 @@ func TestNarrower(t *testing.T) {
 		"a name that the order lacks has none":    {own, domains.Host, domains.Rack, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.order.Narrower(c.a, c.b); got != c.want {
-				t.Errorf("Narrower(%q, %q) = %v, want %v", c.a, c.b, got, c.want)
-			}
-			if got := c.order.Broader(c.b, c.a); got != c.want {
-				t.Errorf("Broader(%q, %q) = %v, want %v", c.b, c.a, got, c.want)
-			}
+			assert.Equal(t, c.want, c.order.Narrower(c.a, c.b), "Narrower(%q, %q)", c.a, c.b)
+			assert.Equal(t, c.want, c.order.Broader(c.b, c.a), "Broader(%q, %q)", c.b, c.a)
 		})
 	}
 }
@@ -38,16 +36,13 @@ func TestCompareSortsBroadestFirst(t *testing.T) {
 	shuffled := domains.Order{domains.Numa, domains.Region, domains.Rack, domains.Zone, domains.Host, domains.Block,
 		domains.Datacenter}
 	slices.SortFunc(shuffled, domains.All().Compare)
-	if !slices.Equal(shuffled, domains.All()) {
-		t.Errorf("sorted = %v, want %v", shuffled, domains.All())
-	}
+	assert.Equal(t, domains.All(), shuffled, "sorted")
 }
 
 func TestOrderOfHasEachDomainOnce(t *testing.T) {
 	type word string
-	if got, want := domains.OrderOf([]word{"b", "a", "b"}), (domains.Order{"b", "a"}); !slices.Equal(got, want) {
-		t.Errorf("order = %v, want %v", got, want)
-	}
+	got, want := domains.OrderOf([]word{"b", "a", "b"}), (domains.Order{"b", "a"})
+	assert.Equal(t, want, got, "order")
 }
 
 func TestWithinAreTheDomainsThatAreNotBroader(t *testing.T) {
@@ -55,14 +50,10 @@ func TestWithinAreTheDomainsThatAreNotBroader(t *testing.T) {
 	if got, want := own.Within("spine"), (domains.Order{"spine", "leaf"}); !slices.Equal(got, want) {
 		t.Errorf("within spine = %v, want %v", got, want)
 	}
-	if got := own.Within("unknown"); !slices.Equal(got, own) {
-		t.Errorf("within what is none = %v, want all of %v", got, own)
-	}
+	assert.Equal(t, own, own.Within("unknown"), "within what is none")
 }
 
 func TestAllIsACopy(t *testing.T) {
 	domains.All()[0] = "changed"
-	if !domains.All().Known(domains.Region) {
-		t.Error("a caller changed the vocabulary")
-	}
+	assert.True(t, domains.All().Known(domains.Region), "a caller changed the vocabulary")
 }

@@ -1,7 +1,6 @@
 package topology_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,13 +49,10 @@ func TestWrongLevelsAreReportedOnceEach(t *testing.T) {
 
 func TestNothingIsNarrowerThanNUMAZones(t *testing.T) {
 	halls := fixture.Topology("t", "hall", "numa", "rack").Spec.Levels
-	if got := fields(topology.ValidateFreeLevels(field.NewPath("l"), halls)); !slices.Equal(got, []string{"l"}) {
-		t.Errorf("a rack inside of NUMA zones: errors at %v", got)
-	}
+	assert.Equal(t, []string{"l"}, fields(topology.ValidateFreeLevels(field.NewPath("l"), halls)),
+		"a rack inside of NUMA zones: errors at")
 	halls[1], halls[2] = halls[2], halls[1]
-	if errs := topology.ValidateFreeLevels(field.NewPath("l"), halls); len(errs) > 0 {
-		t.Errorf("NUMA zones last: %v", errs)
-	}
+	assert.Empty(t, topology.ValidateFreeLevels(field.NewPath("l"), halls), "NUMA zones last")
 }
 
 func fields(errs field.ErrorList) []string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -38,9 +39,7 @@ func TestNameFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := topology.NameFor(set(t, c.template)); got != c.want {
-				t.Errorf("topology %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, topology.NameFor(set(t, c.template)), "topology")
 		})
 	}
 }
@@ -108,9 +107,7 @@ func TestTranslate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := resolved.Translate(c.constraint)
 			if got == nil || c.none {
-				if (got == nil) != c.none {
-					t.Fatalf("translated to %v", got)
-				}
+				require.Equal(t, c.none, got == nil, "translated to %v", got)
 				return
 			}
 			keys := []string{value(got.PackConstraint.Required), value(got.PackConstraint.Preferred)}
@@ -204,9 +201,8 @@ func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
 		labels = append(labels, level.NodeLabel)
 	}
 	assert.Empty(t, cmp.Diff([]string{"z", "r", "h"}, labels), "levels of the scheduler's Topology (-want +got)")
-	if topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}) != nil {
-		t.Error("there is a default topology although topology awareness is off")
-	}
+	assert.Nil(t, topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}),
+		"there is a default topology although topology awareness is off")
 }
 
 func TestConditionSaysWhatFollows(t *testing.T) {

@@ -92,9 +92,8 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 		scheduling.AnnotationRepairMove: "gang", scheduling.AnnotationRepairAfter: "5m",
 	}
 	assert.Empty(t, cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))), "(-want +got)")
-	if got := grouping.CarriedAnnotations(annotated(map[string]string{"team": "x"})); got != nil {
-		t.Errorf("other annotations are carried over: %v", got)
-	}
+	assert.Nil(t, grouping.CarriedAnnotations(annotated(map[string]string{"team": "x"})),
+		"other annotations are carried over")
 }
 
 // said are the annotations of a workload and of an owner above it; nil for none.
@@ -117,9 +116,8 @@ func (c said) of(t *testing.T, key string, parse func(grouping.Workload) (string
 	if c.wrong != "" {
 		wrong = []string{"metadata.annotations[" + key + "]: Invalid value: " + c.wrong}
 	}
-	if diff := cmp.Diff(wrong, lines(errs)); diff != "" || got != c.want {
-		t.Errorf("%s %q, want %q; findings (-want +got):\n%s", key, got, c.want, diff)
-	}
+	assert.Empty(t, cmp.Diff(wrong, lines(errs)), "findings (-want +got)")
+	assert.Equal(t, c.want, got, key)
 }
 
 func TestParsePlacement(t *testing.T) {
@@ -177,9 +175,7 @@ func TestParseRepair(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.of(t, c.key, func(w grouping.Workload) (string, field.ErrorList) {
 				found, errs := grouping.ParseRepair(w)
-				if carried := grouping.CarriedAnnotations(w)[c.key]; carried != c.want {
-					t.Errorf("%q is carried over", carried)
-				}
+				assert.Equal(t, c.want, grouping.CarriedAnnotations(w)[c.key])
 				return found[c.key], errs
 			})
 		})

@@ -26,17 +26,14 @@ func TestAPodThatComesWhenTheGangIsGone(t *testing.T) {
 		{Object: &metav1.ObjectMeta{Name: "cluster"},
 			Kind: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}},
 	}}
-	if chosen := catalog.Choose(cleanup, chain); chosen.Owner.Kind.Kind != "Job" || len(chosen.Above) != 1 {
-		t.Errorf("chose %s below %d owners, want the Job below the RayCluster", chosen.Owner.Kind.Kind,
-			len(chosen.Above))
-	}
+	chosen := catalog.Choose(cleanup, chain)
+	assert.Equal(t, "Job", chosen.Owner.Kind.Kind)
+	assert.Len(t, chosen.Above, 1)
 	head := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"ray.io/node-type": "head",
 			"ray.io/group": "headgroup"}},
 	}
-	if chosen := catalog.Choose(head, chain); chosen.Owner.Kind.Kind != "RayCluster" {
-		t.Errorf("the head is of %s, want the RayCluster", chosen.Owner.Kind.Kind)
-	}
+	assert.Equal(t, "RayCluster", catalog.Choose(head, chain).Owner.Kind.Kind, "the head is of")
 }
 
 func TestChoose(t *testing.T) {
@@ -89,9 +86,7 @@ func TestChoose(t *testing.T) {
 					Kind: kinds[kind]})
 			}
 			chosen := catalog.Choose(&corev1.Pod{}, chain)
-			if chosen.Owner.Kind.Kind != c.want {
-				t.Errorf("chose %s, want %s", chosen.Owner.Kind.Kind, c.want)
-			}
+			assert.Equal(t, c.want, chosen.Owner.Kind.Kind)
 			var above []string
 			for _, owner := range chosen.Above {
 				above = append(above, owner.Kind.Kind)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -121,9 +122,8 @@ func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 		},
 	}
 	constraint, problems := grouping.FromOwners(w)
-	if constraint.Required.Value != "rack" || constraint.Topology.Value != "" {
-		t.Errorf("got %+v, want what the CronJob says and no more", constraint)
-	}
+	assert.Equal(t, "rack", constraint.Required.Value, "got %+v", constraint)
+	assert.Empty(t, constraint.Topology.Value, "got %+v", constraint)
 	want := []string{
 		`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to (in CronJob middle)`,
 	}
@@ -150,9 +150,7 @@ func TestForWhichWorkloadsAnnotationsAreMeant(t *testing.T) {
 			workload := annotated(c.workload.Kind, "lower", nil)
 			above.Kind.Group, workload.Kind.Group = c.above.Group, c.workload.Group
 			got, _ := grouping.FromOwners(grouping.Workload{Owner: workload, Above: []grouping.Owner{above}})
-			if got.Required.Value != c.want {
-				t.Errorf("the required level is %q, want %q", got.Required.Value, c.want)
-			}
+			assert.Equal(t, c.want, got.Required.Value, "the required level")
 		})
 	}
 }
@@ -267,19 +265,16 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 			constraint, problems := grouping.FromAnnotations(c.annotations, field.NewPath("metadata", "annotations"))
 			group := grouping.Group{Constraint: constraint,
 				SubGroups: []grouping.SubGroup{{Name: "part", Constraint: constraint}}}
-			if len(problems) > 0 {
-				t.Fatalf("problems: %v", problems)
-			}
+			require.Empty(t, problems)
 			assert.Empty(t, cmp.Diff(
 				c.doubts, lines(append(group.Check(network), group.Ambiguous(network)...))), "doubts (-want +got)")
 			spec := group.WithKeys(network).PodGroupSpec()
 			assert.Empty(t, cmp.Diff([]*scheduling.TopologyConstraint{c.want, c.want},
 				[]*scheduling.TopologyConstraint{spec.TopologyConstraint,
 					spec.SubGroups[0].TopologyConstraint}), "constraints (-want +got)")
-			if asWritten :=
-				group.PodGroupSpec().TopologyConstraint; asWritten.RequiredTopologyLevel != c.annotations[kai.AnnotationTopologyRequired] {
-				t.Errorf("the group that was asked has changed: %v", asWritten)
-			}
+			asWritten := group.PodGroupSpec().TopologyConstraint
+			assert.Equal(t, c.annotations[kai.AnnotationTopologyRequired], asWritten.RequiredTopologyLevel,
+				"the group that was asked has changed")
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
@@ -22,12 +24,8 @@ func TestCountAndShare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := grouping.Fields{"spec": map[string]any{"size": c.written}}
-			if got := fields.Count(7, "spec", "size"); got != c.count {
-				t.Errorf("the count is %d, want %d", got, c.count)
-			}
-			if got := fields.Share(10, "spec", "size"); got != c.share {
-				t.Errorf("the share is %d, want %d", got, c.share)
-			}
+			assert.Equal(t, c.count, fields.Count(7, "spec", "size"), "the count")
+			assert.Equal(t, c.share, fields.Share(10, "spec", "size"), "the share")
 		})
 	}
 }

@@ -53,9 +53,8 @@ type memberCase struct {
 // TestGroups checks each case of testdata/groups, and that the API server would take its PodGroup.
 func TestGroups(t *testing.T) {
 	files, err := filepath.Glob("testdata/groups/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
+	require.NoError(t, err, "no cases")
+	require.NotEmpty(t, files, "no cases")
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -86,9 +85,7 @@ func (c *groupCase) check(t *testing.T) {
 	assert.Empty(t, cmp.Diff(c.PodGroup, spec), "spec (-want +got)")
 	assert.Empty(t, cmp.Diff(c.Expected, beyondMinima(&spec, group.Expects()).String()), "expected pods (-want +got)")
 	assert.Empty(t, cmp.Diff(c.Problems, lines(group.Problems)), "problems (-want +got)")
-	if errs := podgrouptree.ValidateCreate(&spec); len(errs) > 0 {
-		t.Errorf("the PodGroup would be turned down: %v", errs)
-	}
+	assert.Empty(t, podgrouptree.ValidateCreate(&spec), "the PodGroup would be turned down")
 	for _, member := range c.Pods {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: member.Name, Namespace: "default", Labels: member.Labels},
@@ -97,8 +94,6 @@ func (c *groupCase) check(t *testing.T) {
 		if !known {
 			leaf = "none"
 		}
-		if leaf != member.Leaf {
-			t.Errorf("pod %q with %v belongs to %q, want %q", member.Name, member.Labels, leaf, member.Leaf)
-		}
+		assert.Equal(t, member.Leaf, leaf, "pod %q with %v belongs to", member.Name, member.Labels)
 	}
 }

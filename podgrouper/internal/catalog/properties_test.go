@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -54,14 +55,12 @@ func TestNoGangWaitsForPodsThatAreNotMade(t *testing.T) {
 				for _, labels := range pods {
 					pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: labels}}
 					leaf, known := catalog.For(workload.Owner).LeafOf(workload, pod)
-					if !known || tree.Leaf(leaf) == nil {
-						t.Fatalf("a pod with %v has no group: %q (%t)", labels, leaf, known)
-					}
+					require.True(t, known, "a pod with %v has no group: %q (%t)", labels, leaf, known)
+					require.NotNil(t, tree.Leaf(leaf), "a pod with %v has no group: %q (%t)", labels, leaf, known)
 					made[leaf]++
 				}
-				if !tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return made[leaf.Name] }) {
-					t.Fatalf("with %v it waits for ever: %+v", made, spec)
-				}
+				require.True(t, tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return made[leaf.Name] }),
+					"with %v it waits for ever: %+v", made, spec)
 			})
 		})
 	}

@@ -68,10 +68,9 @@ func TestParseRelations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, errs := grouping.ParseRelations(c.workload, c.templates)
-			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got.Written != c.written ||
-				len(got.Relations) != c.read {
-				t.Errorf("%s, %d read; findings (-want +got):\n%s", got.Written, len(got.Relations), diff)
-			}
+			assert.Empty(t, cmp.Diff(c.wrong, lines(errs)), "findings (-want +got)")
+			assert.Equal(t, c.written, got.Written)
+			assert.Len(t, got.Relations, c.read)
 		})
 	}
 }

@@ -137,9 +137,7 @@ func TestSegments(t *testing.T) {
 				minima := map[string]int{}
 				for i := range pods {
 					segment := leafOf(t, workload, kind.member(i))
-					if want := kind.segment(i / size); segment != want {
-						t.Fatalf("pod %d is in %s, want %s", i, segment, want)
-					}
+					require.Equal(t, kind.segment(i/size), segment, "pod %d is in", i)
 					minima[segment]++
 				}
 				require.Empty(t, cmp.Diff(minima, kind.minima(spec)), "pods that each segment needs (-has +needs)")
@@ -245,9 +243,7 @@ func (k indexedKind) checkTogether(t *rapid.T, spec scheduling.PodGroupSpec, nee
 			together = sub.MinSubGroup
 		}
 	}
-	if together == nil {
-		t.Fatal("nothing says how many segments are needed together")
-	}
+	require.NotNil(t, together, "nothing says how many segments are needed together")
 	least := func(segments int) int {
 		held := min(pods, segments*size)
 		if rest := pods % size; atATime == pods && rest > 0 && segments > 0 {
@@ -255,15 +251,16 @@ func (k indexedKind) checkTogether(t *rapid.T, spec scheduling.PodGroupSpec, nee
 		}
 		return held
 	}
-	if least(int(*together)) < needed || least(int(*together)-1) >= needed {
-		t.Fatalf("%d segments are needed together for %d of %d pods", *together, needed, pods)
-	}
+	require.GreaterOrEqual(t, least(int(*together)), needed,
+		"%d segments are needed together for %d of %d pods", *together, needed, pods)
+	require.Less(t, least(int(*together)-1), needed,
+		"%d segments are needed together for %d of %d pods", *together, needed, pods)
 }
 
 func leafOf(t *rapid.T, workload grouping.Workload, pod *corev1.Pod) string {
 	membership, known := podgroups.MembershipOf(workload, pod)
-	if !known || !membership.Fits(podgroups.Decide(workload, nil).PodGroup) {
-		t.Fatalf("pod %s is in %q, which is no segment", pod.Name, membership.SubGroup)
-	}
+	require.True(t, known, "pod %s is in %q, which is no segment", pod.Name, membership.SubGroup)
+	require.True(t, membership.Fits(podgroups.Decide(workload, nil).PodGroup),
+		"pod %s is in %q, which is no segment", pod.Name, membership.SubGroup)
 	return membership.SubGroup
 }

@@ -131,18 +131,16 @@ func TestWalk(t *testing.T) {
 
 func TestWalkPassesOnOtherErrors(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: *object("pod", controlledBy("Broken", "x"))}
-	if _, err := owners.Walk(pod, cluster{}.lookup); err == nil || errors.Is(err, owners.ErrMissing) {
-		t.Errorf("got %v, want the lookup's error", err)
-	}
+	_, err := owners.Walk(pod, cluster{}.lookup)
+	require.Error(t, err)
+	assert.NotErrorIs(t, err, owners.ErrMissing)
 }
 
 func TestAnUnreadableOwnerHasTheUIDOfItsReference(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: *object("pod", controlledBy("Secret", "secret"))}
 	chain, err := owners.Walk(pod, cluster{}.lookup)
 	require.NoError(t, err)
-	if got := chain.Owners[0].GetUID(); got != "uid-secret" {
-		t.Errorf("got uid %q", got)
-	}
+	assert.Equal(t, types.UID("uid-secret"), chain.Owners[0].GetUID())
 }
 
 func TestDependents(t *testing.T) {
@@ -154,9 +152,8 @@ func TestDependents(t *testing.T) {
 	dependents := owners.NewDependents()
 	remember := func(chain owners.Chain) {
 		t.Helper()
-		if _, err := dependents.Walk(func() (owners.Chain, error) { return chain, nil }); err != nil {
-			t.Fatal(err)
-		}
+		_, err := dependents.Walk(func() (owners.Chain, error) { return chain, nil })
+		require.NoError(t, err)
 	}
 	remember(owners.Chain{Owners: []grouping.Owner{job1, cron, fleet}})
 	remember(owners.Chain{Owners: []grouping.Owner{job2, cron, fleet}})
@@ -196,14 +193,9 @@ func TestAnOwnerThatChangesBeforeItIsRememberedIsReadAgain(t *testing.T) {
 			{Object: read, Kind: kind}}}, nil
 	})
 	require.NoError(t, err)
-	if got := chain.Owners[1].GetLabels()["changed"]; got != "yes" {
-		t.Errorf("the chain has the owner as it was before")
-	}
-	if reads != 2 {
-		t.Errorf("read %d times, want twice for a new way", reads)
-	}
-	if _, err := dependents.Walk(func() (owners.Chain, error) { reads++; return chain, nil }); err != nil ||
-		reads != 3 {
-		t.Errorf("read %d times, %v; want once for a known way", reads-2, err)
-	}
+	assert.Equal(t, "yes", chain.Owners[1].GetLabels()["changed"], "the chain has the owner as it was before")
+	assert.Equal(t, 2, reads, "a new way is read twice")
+	_, err = dependents.Walk(func() (owners.Chain, error) { reads++; return chain, nil })
+	require.NoError(t, err)
+	assert.Equal(t, 3, reads, "a known way is read once")
 }

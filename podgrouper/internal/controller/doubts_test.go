@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -21,9 +22,7 @@ func TestADoubtIsReportedOnceItLasts(t *testing.T) {
 	var d doubts
 	expect := func(what string, key client.ObjectKey, after, want time.Duration) {
 		t.Helper()
-		if got := d.wait(key, start.Add(after)); got != want {
-			t.Errorf("%s: %v left, want %v", what, got, want)
-		}
+		assert.Equal(t, want, d.wait(key, start.Add(after)), what)
 	}
 	expect("at first", a, 0, settling)
 	expect("on the way", a, settling/2, settling/2)
@@ -42,23 +41,13 @@ func TestWorkloadsAreNotWarnedOfATopologyThatIsReplaced(t *testing.T) {
 	missing := field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), "net",
 		"no Topology has this name")}
 
-	if wait := k.unsettled(podGroup, missing); wait != settling {
-		t.Errorf("at first it waits for %v", wait)
-	}
+	assert.Equal(t, settling, k.unsettled(podGroup, missing), "at first it waits for")
 	clock.SetTime(clock.Now().Add(settling / 2))
-	if wait := k.unsettled(podGroup, nil); wait != 0 {
-		t.Errorf("the new Topology is there, and it waits for %v", wait)
-	}
+	assert.Zero(t, k.unsettled(podGroup, nil), "the new Topology is there, and it waits for")
 	clock.SetTime(clock.Now().Add(settling))
-	if wait := k.unsettled(podGroup, missing); wait != settling {
-		t.Errorf("the next time counts by itself, and it waits for %v", wait)
-	}
+	assert.Equal(t, settling, k.unsettled(podGroup, missing), "the next time counts by itself, and it waits for")
 	clock.SetTime(clock.Now().Add(settling))
-	if wait := k.unsettled(podGroup, missing); wait != 0 {
-		t.Errorf("it lasted, and waits for %v", wait)
-	}
+	assert.Zero(t, k.unsettled(podGroup, missing), "it lasted, and waits for")
 	podGroup.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionValid, Status: metav1.ConditionFalse}}
-	if wait := k.unsettled(podGroup, missing); wait != 0 {
-		t.Errorf("what was reported stands, and it waits for %v", wait)
-	}
+	assert.Zero(t, k.unsettled(podGroup, missing), "what was reported stands, and it waits for")
 }

@@ -1,10 +1,10 @@
 package controller
 
 import (
-	"errors"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,15 +46,12 @@ func TestAnOwnerIsReadAlsoWhileTheCacheLagsBehind(t *testing.T) {
 			owner, err := reader.read(t.Context(), owners.Reference{Kind: kind, Namespace: "default",
 				Name: "web", UID: "new"})
 			if c.want == "" {
-				if !errors.Is(err, owners.ErrMissing) {
-					t.Errorf("got %v, want that it does not exist", err)
-				}
+				assert.ErrorIs(t, err, owners.ErrMissing)
 				return
 			}
 			require.NoError(t, err)
-			if got := owner.GetLabels()["from"]; got != c.want || owner.GetUID() != "new" {
-				t.Errorf("read %s from the %s, want new from the %s", owner.GetUID(), got, c.want)
-			}
+			assert.Equal(t, c.want, owner.GetLabels()["from"], "read")
+			assert.Equal(t, types.UID("new"), owner.GetUID(), "read")
 		})
 	}
 }

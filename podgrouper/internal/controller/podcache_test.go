@@ -45,12 +45,8 @@ func TestSiblingsShareWhatTheyHaveInCommon(t *testing.T) {
 		"annotations": {first.Annotations, second.Annotations, other.Annotations},
 		"owners":      {first.OwnerReferences, second.OwnerReferences, other.OwnerReferences},
 	} {
-		if !same(shared[0], shared[1]) {
-			t.Errorf("siblings keep their %s twice", name)
-		}
-		if same(shared[0], shared[2]) {
-			t.Errorf("pods of different Jobs share %s", name)
-		}
+		assert.True(t, same(shared[0], shared[1]), "siblings keep their %s twice", name)
+		assert.False(t, same(shared[0], shared[2]), "pods of different Jobs share %s", name)
 	}
 	want := cachedPod("b-0", "b")
 	want.ManagedFields = nil
@@ -74,9 +70,8 @@ func TestOwnersThatDifferAreNotShared(t *testing.T) {
 		change(&pod.OwnerReferences[0])
 		want := *pod.OwnerReferences[0].DeepCopy()
 		got := slimmed(t, s, pod).OwnerReferences
-		if same(got, kept) || cmp.Diff(want, got[0]) != "" {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		assert.False(t, same(got, kept), name)
+		assert.Empty(t, cmp.Diff(want, got[0]), "%s (-want +got)", name)
 	}
 }
 
@@ -85,9 +80,8 @@ func TestWhatSiblingsShareDoesNotGrow(t *testing.T) {
 	for i := range 3 * mostLent {
 		slimmed(t, s, cachedPod("pod", fmt.Sprint(i)))
 	}
-	if len(s.texts) > mostLent || len(s.owners) > mostLent {
-		t.Errorf("%d texts and %d owners are remembered, want at most %d", len(s.texts), len(s.owners), mostLent)
-	}
+	assert.LessOrEqual(t, len(s.texts), mostLent)
+	assert.LessOrEqual(t, len(s.owners), mostLent)
 }
 
 func TestDeletionsThatWereMissedStayAsTheyAre(t *testing.T) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -28,9 +29,7 @@ func TestWhatChangesOfAnOwnerArePassedOn(t *testing.T) {
 			before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "leader", UID: "1", Generation: 1}}
 			after := before.DeepCopy()
 			c.change(after)
-			if got := ownerChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, ownerChanged.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}))
 		})
 	}
 }
@@ -61,13 +60,10 @@ func TestWhatChangesOfAPodGroupArePassedOn(t *testing.T) {
 			before.Status.Conditions = said("True", "right")
 			after := before.DeepCopy()
 			c.change(after)
-			if got := changedByOthers.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, changedByOthers.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}))
 		})
 	}
 	first := &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Conditions: said("True", "right")}}
-	if changedByOthers.Update(event.UpdateEvent{ObjectOld: &scheduling.PodGroup{}, ObjectNew: first}) {
-		t.Error("the first word of a PodGroup brings all its pods")
-	}
+	assert.False(t, changedByOthers.Update(event.UpdateEvent{ObjectOld: &scheduling.PodGroup{}, ObjectNew: first}),
+		"the first word of a PodGroup brings all its pods")
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
@@ -32,12 +34,8 @@ func FuzzRender(f *testing.F) {
 		if slices.ContainsFunc(all, func(f manifests.Finding) bool { return f.Path == "metadata.name" || f.Path == "metadata.labels" }) {
 			return
 		}
-		if refused(all) {
-			t.Fatalf("what was made is refused: %v\n%s", all, once)
-		}
-		if again := printed(t, objects); again != once {
-			t.Fatalf("made\n%s\nand of that\n%s", once, again)
-		}
+		require.False(t, refused(all), "what was made is refused: %v\n%s", all, once)
+		require.Equal(t, once, printed(t, objects), "made")
 	})
 }
 

@@ -25,9 +25,8 @@ import (
 // findings.txt. Rejected input has no golden.yaml.
 func TestRender(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no testdata: %v", err)
-	}
+	require.NoError(t, err, "no testdata")
+	require.NotEmpty(t, inputs, "no testdata")
 	for _, path := range inputs {
 		folder := filepath.Dir(path)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -44,9 +43,7 @@ func TestRenderingAgainChangesNothing(t *testing.T) {
 		golden, err := os.ReadFile(path)
 		require.NoError(t, err)
 		objects, findings := offline.Render(read(t, path), podgroups.Defaults{})
-		if len(findings) > 0 {
-			t.Errorf("%s: %s", name, written(findings))
-		}
+		assert.Empty(t, findings, "%s: %s", name, written(findings))
 		assert.Empty(t, cmp.Diff(string(golden), printed(t, objects)), "%s (-golden +rendered again)", name)
 	}
 }
@@ -57,18 +54,14 @@ func TestTheOrderOfTheInputOnlyChangesTheOrderOfTheOutput(t *testing.T) {
 		want := sortedDocuments(t, documents)
 		rapid.Check(t, func(rt *rapid.T) {
 			got := sortedDocuments(t, rapid.Permutation(documents).Draw(rt, "order"))
-			if diff := cmp.Diff(want, got); diff != "" {
-				rt.Fatalf("%s (-as written +permuted):\n%s", name, diff)
-			}
+			require.Empty(rt, cmp.Diff(want, got), "%s (-as written +permuted)", name)
 		})
 	}
 }
 
 func sortedDocuments(t *testing.T, documents []manifests.Document) []string {
 	objects, findings := offline.Render(documents, podgroups.Defaults{})
-	if len(findings) > 0 {
-		t.Fatal(written(findings))
-	}
+	require.Empty(t, findings, written(findings))
 	split := strings.Split(printed(t, objects), "---\n")
 	slices.Sort(split)
 	return split
@@ -77,9 +70,7 @@ func sortedDocuments(t *testing.T, documents []manifests.Document) []string {
 func read(t *testing.T, path string) []manifests.Document {
 	t.Helper()
 	documents, findings := manifests.Read([]string{path}, nil)
-	if len(findings) > 0 {
-		t.Fatal(written(findings))
-	}
+	require.Empty(t, findings, written(findings))
 	return documents
 }
 
@@ -102,11 +93,7 @@ func TestAPodThatIsThereAlreadyIsTurnedDown(t *testing.T) {
 	documents := read(t, "testdata/podgang/input.yaml")
 	pod := slices.IndexFunc(documents,
 		func(document manifests.Document) bool { return document.Object.GetKind() == "Pod" })
-	if pod < 0 {
-		t.Fatal("the input has no pod any more")
-	}
+	require.GreaterOrEqual(t, pod, 0, "the input has no pod any more")
 	_, findings := offline.Render(append(documents, documents[pod]), podgroups.Defaults{})
-	if lines := written(findings); !strings.Contains(lines, "metadata.name: the input has this object already") {
-		t.Errorf("findings:\n%s", lines)
-	}
+	assert.Contains(t, written(findings), "metadata.name: the input has this object already")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,9 +35,7 @@ func TestWorkloads(t *testing.T) {
 			podGroups, members := groupsAndMembers(t, objects)
 			golden.Equal(t, filepath.Join(folder, "podgroups.yaml"), printed(t, podGroups))
 			golden.Equal(t, filepath.Join(folder, "members.txt"), strings.Join(members, ""))
-			if len(findings) > 0 {
-				t.Errorf("the input is right as it is: %s", written(findings))
-			}
+			assert.Empty(t, findings, "the input is right as it is: %s", written(findings))
 		})
 	}
 }
@@ -57,9 +57,7 @@ func TestAnyPodsInAnyOrderMakeTheSameGroups(t *testing.T) {
 						rapid.Bool().Draw(rt, "without "+document.Object.GetName())
 				})
 				for name, got := range rendered(t, some) {
-					if diff := cmp.Diff(all[name], got); diff != "" {
-						rt.Fatalf("%s (-of all pods +of some):\n%s", name, diff)
-					}
+					require.Empty(rt, cmp.Diff(all[name], got), "%s (-of all pods +of some)", name)
 				}
 			})
 		})
@@ -69,9 +67,8 @@ func TestAnyPodsInAnyOrderMakeTheSameGroups(t *testing.T) {
 func workloads(t *testing.T) []string {
 	t.Helper()
 	inputs, err := filepath.Glob("testdata/workloads/*/input.yaml")
-	if err != nil || len(inputs) == 0 {
-		t.Fatalf("no testdata: %v", err)
-	}
+	require.NoError(t, err, "no testdata")
+	require.NotEmpty(t, inputs, "no testdata")
 	for i := range inputs {
 		inputs[i] = filepath.Dir(inputs[i])
 	}
@@ -102,9 +99,8 @@ func groupsAndMembers(t *testing.T, objects []runtime.Object) ([]runtime.Object,
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *scheduling.PodGroup:
-			if errs := podgrouptree.ValidateCreate(&object.Spec); len(errs) > 0 {
-				t.Errorf("PodGroup %s would be turned down: %v", object.Name, errs)
-			}
+			assert.Empty(t, podgrouptree.ValidateCreate(&object.Spec),
+				"PodGroup %s would be turned down", object.Name)
 			podGroups = append(podGroups, object)
 		case *unstructured.Unstructured:
 			if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {

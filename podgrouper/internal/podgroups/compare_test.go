@@ -3,6 +3,7 @@ package podgroups_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,9 +59,7 @@ func TestMadeHere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := podgroups.MadeHere(live(c.entries...)); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, podgroups.MadeHere(live(c.entries...)))
 		})
 	}
 }
@@ -80,9 +79,7 @@ func TestYieldTo(t *testing.T) {
 			desired := live()
 			desired.Spec.Queue = "b"
 			podgroups.YieldTo(live(c.entries...), desired)
-			if desired.Spec.Queue != c.want {
-				t.Errorf("the queue to apply is %q, want %q", desired.Spec.Queue, c.want)
-			}
+			assert.Equal(t, c.want, desired.Spec.Queue, "the queue to apply")
 		})
 	}
 }
@@ -101,19 +98,13 @@ func TestTreeShared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := managed("kubectl-edit", metav1.ManagedFieldsOperationUpdate, c.fields)
-			if got := podgroups.TreeShared(live(ours, other)); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, podgroups.TreeShared(live(ours, other)))
 		})
 	}
 	cleared := managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:minMember":{}}}`)
-	if !podgroups.TreeShared(live(ours, cleared)) {
-		t.Error(
-			"what the pod grouper has put right by an update stays when it is no longer applied, so that it counts as another's")
-	}
-	if podgroups.TreeShared(live(ours)) {
-		t.Error("what only the pod grouper owns is shared with nobody")
-	}
+	assert.True(t, podgroups.TreeShared(live(ours, cleared)),
+		"what the pod grouper has put right by an update stays when it is no longer applied, so that it counts as another's")
+	assert.False(t, podgroups.TreeShared(live(ours)), "what only the pod grouper owns is shared with nobody")
 }
 
 func TestInherited(t *testing.T) {
@@ -132,9 +123,7 @@ func TestInherited(t *testing.T) {
 		"also owned by something unrelated": {owned("Team", "gang", "1"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := podgroups.Inherited(c.live, owned("PodGang", "gang", "2")); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, podgroups.Inherited(c.live, owned("PodGang", "gang", "2")))
 		})
 	}
 }
@@ -199,9 +188,7 @@ func TestUpToDate(t *testing.T) {
 			live, desired := live(ours), live()
 			desired.ManagedFields = nil
 			c.change(live, desired)
-			if got := podgroups.UpToDate(live, desired); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, podgroups.UpToDate(live, desired))
 		})
 	}
 }

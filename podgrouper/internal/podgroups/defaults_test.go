@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,10 +45,8 @@ func TestDefaultsFillInWhatAWorkloadDoesNotSay(t *testing.T) {
 			spec := defaults.Decide(
 				grouping.Workload{Owner: grouping.Owner{Object: owner,
 					Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: c.kind}}}, nil).PodGroup.Spec
-			if spec.Queue != c.queue || spec.PriorityClassName != c.priority {
-				t.Errorf("queue %q, priority class %q; want %q, %q", spec.Queue, spec.PriorityClassName,
-					c.queue, c.priority)
-			}
+			assert.Equal(t, c.queue, spec.Queue, "queue")
+			assert.Equal(t, c.priority, spec.PriorityClassName, "queue")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -47,9 +48,7 @@ func TestAnOwnerMakesNoMembers(t *testing.T) {
 				c.aboveKind = cronJob
 			}
 			owner := grouping.Owner{Object: &c.owner, Kind: jobKind, Content: c.content}
-			if got := podgroups.MakesNoMembers(owner, []grouping.Owner{{Object: &c.above, Kind: c.aboveKind}}); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, podgroups.MakesNoMembers(owner, []grouping.Owner{{Object: &c.above, Kind: c.aboveKind}}))
 		})
 	}
 }

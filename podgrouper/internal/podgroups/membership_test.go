@@ -49,9 +49,7 @@ func TestTakenElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podIn(c.podGroup)
 			membership, _ := podgroups.MembershipOf(w, pod)
-			if got := membership.TakenElsewhere(pod); got != c.want {
-				t.Errorf("got %t, want %t", got, c.want)
-			}
+			assert.Equal(t, c.want, membership.TakenElsewhere(pod))
 		})
 	}
 }
@@ -90,9 +88,7 @@ func TestAPodThatTheGrouperPutElsewhereItself(t *testing.T) {
 					pod.ManagedFields = podgroups.SlimManagedFields(pod)
 				}
 				membership, _ := podgroups.MembershipOf(c.w, pod)
-				if got := membership.TakenElsewhere(pod); got != c.want {
-					t.Errorf("slim %t: got %t, want %t", slim, got, c.want)
-				}
+				assert.Equal(t, c.want, membership.TakenElsewhere(pod), "slim %t", slim)
 			}
 		})
 	}
@@ -115,9 +111,7 @@ func TestAMemberOfAPodGroupOfKubernetesIsLeftAlone(t *testing.T) {
 		"no member": {pod, true}, "by its spec": {whole, false}, "by its managed fields": {written, false},
 		"by those that the cache keeps": {slim, false},
 	} {
-		if got := podgroups.Concerned(c.pod); got != c.want {
-			t.Errorf("%s: concerned is %t", name, got)
-		}
+		assert.Equal(t, c.want, podgroups.Concerned(c.pod), "%s: concerned", name)
 	}
 }
 
@@ -138,9 +132,7 @@ func TestOtherGroup(t *testing.T) {
 	} {
 		pod := podIn("")
 		pod.Labels, pod.Annotations = c.labels, c.annotations
-		if got := podgroups.OtherGroup(pod); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		assert.Equal(t, c.want, podgroups.OtherGroup(pod), name)
 	}
 }
 

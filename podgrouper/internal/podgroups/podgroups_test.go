@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,12 +42,8 @@ func TestNameFor(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := podgroups.NameFor(grouping.Owner{Kind: c.kind, Object: &metav1.ObjectMeta{Name: c.name, UID: c.uid}})
-			if got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-			if problems := validation.IsDNS1123Subdomain(got); len(problems) > 0 {
-				t.Errorf("%q is no name: %v", got, problems)
-			}
+			assert.Equal(t, c.want, got)
+			assert.Empty(t, validation.IsDNS1123Subdomain(got), "%q is no name", got)
 		})
 	}
 }
@@ -71,23 +68,20 @@ func TestDecide(t *testing.T) {
 		},
 	}
 	assert.Empty(t, cmp.Diff(want, decision.PodGroup), "PodGroup (-want +got)")
-	if problems := append(decision.Problems, decision.Fatal...); len(problems) > 0 {
-		t.Errorf("problems: %v", problems)
-	}
+	problems := append(decision.Problems, decision.Fatal...)
+	assert.Empty(t, problems)
 }
 
 func TestAWrongPreemptibilityIsReportedAndLeftOut(t *testing.T) {
 	owner := &metav1.ObjectMeta{Name: "train", Labels: map[string]string{kai.LabelPreemptibility: "never"}}
 	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
-	if len(decision.Problems) != 1 || decision.PodGroup.Spec.Preemptibility != "" {
-		t.Errorf("got %v and %q", decision.Problems, decision.PodGroup.Spec.Preemptibility)
-	}
+	require.Len(t, decision.Problems, 1)
+	assert.Empty(t, decision.PodGroup.Spec.Preemptibility)
 }
 
 func TestAWrongPlacementIsReportedAndLeftOut(t *testing.T) {
 	owner := &metav1.ObjectMeta{Name: "train", Annotations: map[string]string{scheduling.AnnotationPlacement: "Tight"}}
 	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
-	if len(decision.Problems) != 1 || decision.PodGroup.Annotations != nil {
-		t.Errorf("got %v and %v", decision.Problems, decision.PodGroup.Annotations)
-	}
+	require.Len(t, decision.Problems, 1)
+	assert.Nil(t, decision.PodGroup.Annotations)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -36,8 +38,7 @@ func TestAPodGroupIsNotRefusedForTopologiesThatCannotBeRead(t *testing.T) {
 		},
 	} {
 		got, err := judge()
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v, warnings (-want +got):\n%s", operation, err, diff)
-		}
+		require.NoError(t, err, "%s: %v, warnings (-want +got)", operation, err)
+		assert.Empty(t, cmp.Diff(want, got), "%s: %v, warnings (-want +got)", operation, err)
 	}
 }

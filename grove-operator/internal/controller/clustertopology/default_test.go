@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,17 +35,15 @@ type cluster struct {
 
 func (c cluster) topology() *grovev1alpha1.ClusterTopology {
 	made := &grovev1alpha1.ClusterTopology{}
-	if err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, made); client.IgnoreNotFound(err) != nil {
-		c.t.Fatal(err)
-	}
+	err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, made)
+	require.NoError(c.t, client.IgnoreNotFound(err))
 	return made
 }
 
 func (c cluster) ofScheduler() *kaiv1alpha1.Topology {
 	made := &kaiv1alpha1.Topology{}
-	if err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, made); client.IgnoreNotFound(err) != nil {
-		c.t.Fatal(err)
-	}
+	err := c.Get(c.t.Context(), client.ObjectKey{Name: name}, made)
+	require.NoError(c.t, client.IgnoreNotFound(err))
 	return made
 }
 
@@ -67,9 +66,8 @@ func (c cluster) until(what string, reached func() bool) {
 	c.t.Helper()
 	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) { return reached(), nil })
-	if err != nil {
-		c.t.Fatalf("%s: %v; the topologies are %s, conditions %v", what, err, c.state(), c.topology().Status.Conditions)
-	}
+	require.NoError(c.t, err,
+		"%s: %v; the topologies are %s, conditions %v", what, err, c.state(), c.topology().Status.Conditions)
 }
 
 func (c cluster) must(err error) {
@@ -96,9 +94,9 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		ready := meta.FindStatusCondition(c.topology().Status.Conditions, grovev1alpha1.ClusterTopologyReady)
 		return ready != nil && ready.Reason == grovev1alpha1.ReasonSchedulerTopologyForeign
 	})
-	if after := c.ofScheduler(); after.ResourceVersion != foreign.ResourceVersion {
-		t.Errorf("it changed the Topology of somebody else: %v", after)
-	}
+	after := c.ofScheduler()
+	assert.Equal(t, foreign.ResourceVersion, after.ResourceVersion,
+		"it changed the Topology of somebody else: %v", after)
 	c.must(c.Delete(t.Context(), foreign))
 	const want = "example.com/rack kubernetes.io/hostname (grove-operator) / example.com/rack kubernetes.io/hostname " +
 		"(grove-operator)"
@@ -126,9 +124,8 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 			return c.state() == want && now.GetResourceVersion() != changed.GetResourceVersion()
 		})
 	}
-	if c.ofScheduler().UID != kept {
-		t.Error("the scheduler was given levels that somebody wrote into the default topology")
-	}
+	assert.Equal(t, c.ofScheduler().UID, kept,
+		"the scheduler was given levels that somebody wrote into the default topology")
 	for what, leaving := range map[string]client.Object{"the ClusterTopology": c.topology(),
 		"the scheduler's Topology": c.ofScheduler()} {
 		c.must(client.IgnoreNotFound(c.Delete(t.Context(), leaving)))
@@ -169,8 +166,6 @@ func run(
 	go func() { ended <- mgr.Start(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the operator ended: %v", err)
-		}
+		assert.NoError(t, <-ended, "the operator ended")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -109,14 +110,10 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 	require.NoError(t, reconciler.SetupWithManager(mgr))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		t.Fatal("the caches are not filled")
-	}
+	require.True(t, mgr.GetCache().WaitForCacheSync(ctx), "the caches are not filled")
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the controller ended: %v", err)
-		}
+		assert.NoError(t, <-ended, "the controller ended")
 	})
 }
 

@@ -66,9 +66,7 @@ func reconciler(
 func kindOf(t *testing.T, object any) string {
 	t.Helper()
 	named, ok := object.(interface{ GetKind() string })
-	if !ok {
-		t.Fatalf("%T has no kind", object)
-	}
+	require.True(t, ok, "%T has no kind", object)
 	return named.GetKind()
 }
 
@@ -92,10 +90,9 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 				},
 			}
 			err := reconciler(t, on(), failing).Startup(t.Context())
-			if !errors.Is(err, errLasting) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") ||
-				!strings.Contains(err.Error(), kind+" grove-topology") {
-				t.Errorf("error %v", err)
-			}
+			require.ErrorIs(t, err, errLasting)
+			assert.ErrorContains(t, err, kind+" grove-topology")
+			assert.True(t, strings.HasPrefix(err.Error(), "starting topology awareness: "), err)
 		})
 	}
 }
@@ -108,9 +105,10 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 		require.NoError(t, r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
 			object))
 	}
-	if made.Spec.Levels[0].Key != "example.com/rack" || ofScheduler.Spec.Levels[0].NodeLabel != "example.com/rack" {
-		t.Errorf("levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
-	}
+	assert.Equal(t, "example.com/rack", made.Spec.Levels[0].Key,
+		"levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
+	assert.Equal(t, "example.com/rack", ofScheduler.Spec.Levels[0].NodeLabel,
+		"levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
 }
 
 func TestStartupReadsAgainWhatItCouldNotRead(t *testing.T) {
@@ -125,9 +123,8 @@ func TestStartupReadsAgainWhatItCouldNotRead(t *testing.T) {
 			return c.Get(ctx, key, object, options...)
 		},
 	})
-	if err := r.Startup(t.Context()); err != nil || failures != 0 {
-		t.Errorf("error %v, and %d failures more to come", err, failures)
-	}
+	require.NoError(t, r.Startup(t.Context()))
+	assert.Zero(t, failures, "failures more to come")
 }
 
 func TestStartupWaitsForRightsThatAreNew(t *testing.T) {
@@ -143,9 +140,8 @@ func TestStartupWaitsForRightsThatAreNew(t *testing.T) {
 			return c.Create(ctx, object, options...)
 		},
 	})
-	if err := r.Startup(t.Context()); err != nil || refusals != 0 {
-		t.Errorf("error %v, and %d refusals more to come", err, refusals)
-	}
+	require.NoError(t, r.Startup(t.Context()))
+	assert.Zero(t, refusals)
 }
 
 func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
@@ -186,9 +182,8 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 	}, before, old)
 	require.NoError(t, r.Startup(t.Context()))
 	found := &kaiv1alpha1.Topology{}
-	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil || found.UID != "replaced" {
-		t.Errorf("%v, the Topology is %s; want the one that the controller made", err, found.UID)
-	}
+	require.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found))
+	assert.Equal(t, "replaced", string(found.UID))
 }
 
 func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
@@ -202,10 +197,8 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 		require.NoError(t, r.Startup(t.Context()))
 	}
 	found := &kaiv1alpha1.Topology{}
-	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil ||
-		found.DeletionTimestamp == nil {
-		t.Fatalf("%v, being deleted since %v", err, found.DeletionTimestamp)
-	}
+	require.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found))
+	require.NotNil(t, found.DeletionTimestamp)
 }
 
 // logged are the log lines of a startup, which does not end the program.
@@ -214,22 +207,16 @@ func logged(t *testing.T, r *clustertopology.Reconciler) string {
 	var lines strings.Builder
 	logger := funcr.New(func(prefix, arguments string) { lines.WriteString(prefix + " " + arguments + "\n") },
 		funcr.Options{})
-	if err := r.Startup(log.IntoContext(t.Context(), logger)); err != nil {
-		t.Errorf("the program ends with %v", err)
-	}
+	assert.NoError(t, r.Startup(log.IntoContext(t.Context(), logger)), "the program ends")
 	return lines.String()
 }
 
 func TestStartupWithoutTopologyAwarenessRemovesTheDefaultOne(t *testing.T) {
 	r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, interceptor.Funcs{}, fromBefore())
-	if lines := logged(t, r); lines != "" {
-		t.Errorf("logged: %s", lines)
-	}
+	assert.Empty(t, logged(t, r), "logged")
 	err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
 		&grovev1alpha1.ClusterTopology{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("it is still there: %v", err)
-	}
+	assert.True(t, apierrors.IsNotFound(err), "it is still there: %v", err)
 }
 
 func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
@@ -249,10 +236,8 @@ func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, failing, fromBefore())
 			lines := logged(t, r)
-			if !strings.Contains(lines, "removing the default topology") ||
-				!strings.Contains(lines, errInjected.Error()) {
-				t.Errorf("logged: %s", lines)
-			}
+			assert.Contains(t, lines, "removing the default topology", "logged")
+			assert.Contains(t, lines, errInjected.Error(), "logged")
 		})
 	}
 }
@@ -261,8 +246,6 @@ func TestATopologyOfThatNameWhichTheOperatorDidNotMakeStays(t *testing.T) {
 	theirs := topology.Default(on())
 	theirs.Labels = nil
 	r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, interceptor.Funcs{}, theirs)
-	if lines := logged(t, r); lines != "" {
-		t.Errorf("logged: %s", lines)
-	}
+	assert.Empty(t, logged(t, r), "logged")
 	assert.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 }

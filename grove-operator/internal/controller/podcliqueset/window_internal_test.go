@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,10 +44,9 @@ func TestChildrenOfALargeSetWaitForEachOther(t *testing.T) {
 			set.Namespace, set.Name = "x", "s"
 			r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).Build()}
 			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)}
-			if window, relook := r.window(t.Context(), request), r.relook(t.Context(), request); window != c.window ||
-				relook != c.relook {
-				t.Errorf("window %s, look again after %s; want %s and %s", window, relook, c.window, c.relook)
-			}
+			window, relook := r.window(t.Context(), request), r.relook(t.Context(), request)
+			assert.Equal(t, c.window, window, "window")
+			assert.Equal(t, c.relook, relook, "window")
 		})
 	}
 }
