@@ -50,7 +50,9 @@ func compileFor(kind schema.GroupVersionKind) (*crdSchema, error) {
 	if err != nil {
 		return nil, err
 	}
+	var versions []string
 	for _, version := range definition.Spec.Versions {
+		versions = append(versions, version.Name)
 		if version.Name == kind.Version {
 			made, err := compile(version.Schema.OpenAPIV3Schema)
 			if err != nil {
@@ -60,7 +62,8 @@ func compileFor(kind schema.GroupVersionKind) (*crdSchema, error) {
 			return made, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no version %s", definition.Name, kind.Version)
+	return nil, fmt.Errorf("%s has no version %s, but %s", definition.Name, kind.Version,
+		strings.Join(versions, " and "))
 }
 
 func compile(written *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {

@@ -109,7 +109,8 @@ func TestWhatIsTurnedDown(t *testing.T) {
 		},
 		"a version that does not exist": {
 			"apiVersion: nvidia.com/v1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {}",
-			`in[1]: DynamoGraphDeployment ns/d: apiVersion: dynamographdeployments.nvidia.com has no version v1`,
+			`in[1]: DynamoGraphDeployment ns/d: apiVersion: ` +
+				`dynamographdeployments.nvidia.com has no version v1, but v1alpha1 and v1beta1`,
 		},
 		"a namespace that YAML takes for a boolean": {
 			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: " +
