@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,7 +53,6 @@ var kinds = []kind{
 	{resource: grove.GroupVersion.WithResource("podcliquesets"), reduce: of(reduceWorkload)},
 	{resource: grovescheduler.GroupVersion.WithResource("podgangs"), reduce: of(reduceWorkload)},
 	{resource: scheduling.GroupVersion.WithResource("podgroups"), reduce: of(reducePodGroup)},
-	// Pods that have ended use no node and wait for none.
 	{resource: corev1.SchemeGroupVersion.WithResource("pods"), selector: "status.phase!=Succeeded,status.phase!=Failed",
 		needed: true, reduce: of(reducePod)},
 	{resource: corev1.SchemeGroupVersion.WithResource("events"), reduce: of(reduceEvent)},
@@ -129,18 +129,43 @@ func (b *bundle) add(ctx context.Context, client dynamic.Interface, kind kind) e
 		if !ok {
 			return fmt.Errorf("the API server lists %T", listed)
 		}
-		reduced, err := kind.reduce(object)
-		if err != nil {
-			return fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
-		}
-		if reduced != nil {
-			whole = append(whole, reduced)
-		}
-		return nil
+		var err error
+		whole, err = kind.appendReduced(whole, object)
+		return err
 	})
 	if err != nil {
 		return err // A part of a kind would be mistaken for all of it.
 	}
 	b.objects = append(b.objects, whole...)
 	return nil
+}
+
+// appendReduced appends the part of an object that goes into a bundle, if there is any.
+func (k *kind) appendReduced(to []runtime.Object, object *unstructured.Unstructured) ([]runtime.Object, error) {
+	reduced, err := k.reduce(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	if reduced != nil {
+		to = append(to, reduced)
+	}
+	return to, nil
+}
+
+// collectFrom makes a bundle of a dump, of the same kinds in the same order, in any version.
+func collectFrom(documents []manifests.Document) (*bundle, error) {
+	collected := &bundle{}
+	for i := range kinds {
+		for _, document := range documents {
+			plural, _ := meta.UnsafeGuessKindToResource(document.Object.GroupVersionKind())
+			if plural.GroupResource() != kinds[i].resource.GroupResource() {
+				continue
+			}
+			var err error
+			if collected.objects, err = kinds[i].appendReduced(collected.objects, document.Object); err != nil {
+				return nil, fmt.Errorf("%s: %w", document.Source, err)
+			}
+		}
+	}
+	return collected, nil
 }

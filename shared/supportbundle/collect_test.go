@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"packtree.dev/shared/manifests"
 )
 
 // clusterWithout is a cluster with one object of each kind, which returns an error when one of them is listed.
@@ -78,4 +80,31 @@ func TestThereIsNoBundleWithoutNodesOrPods(t *testing.T) {
 			assert.ErrorContains(t, err, want)
 		}
 	}
+}
+
+func TestABundleOfADumpIsThatOfTheCluster(t *testing.T) {
+	const dump = `
+{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main, image: secret, args: [secret]}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: ended}, status: {phase: Failed}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: c2VjcmV0}}
+---
+{apiVersion: v1, kind: NodeList, items: [{metadata: {name: node}, spec: {podCIDR: secret}}]}
+---
+{apiVersion: nvidia.com/v1beta1, kind: DynamoGraphDeployment, metadata: {name: d}, spec: {env: [{name: secret}]}}
+`
+	command, printed := CommandFor(nil), &strings.Builder{}
+	command.SetIn(strings.NewReader(dump))
+	command.SetOut(printed)
+	command.SetArgs([]string{"-f", "-"})
+	require.NoError(t, command.Execute())
+	read, findings := manifests.Parse("bundle", []byte(printed.String()))
+	require.Empty(t, findings)
+	var names []string
+	for _, document := range read {
+		names = append(names, document.Object.GetKind()+" "+document.Object.GetName())
+	}
+	assert.Equal(t, []string{"Node node", "DynamoGraphDeployment d", "Pod p"}, names)
+	assert.NotContains(t, printed.String(), "secret")
 }

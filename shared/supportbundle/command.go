@@ -16,6 +16,7 @@ import (
 
 	"packtree.dev/shared/kubeconfig"
 	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/render"
 	"packtree.dev/shared/version"
 )
 
@@ -31,7 +32,8 @@ func Command() *cobra.Command {
 
 // CommandFor returns the subcommand `support-bundle` of a program that knows by itself where the API server is.
 func CommandFor(connect func() (*rest.Config, error)) *cobra.Command {
-	return &cobra.Command{
+	var files []string
+	command := &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Dump what decides where pods go, for others to decide it again",
 		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, the names and
@@ -50,6 +52,9 @@ It only reads, and takes the rights of ClusterRole packtree-viewer of the kai-to
 read, or is not installed, is left out, which standard error and the bundle's first lines say.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if len(files) > 0 {
+				return runOnDump(command, files)
+			}
 			config, err := connect()
 			if err != nil {
 				return err
@@ -57,6 +62,9 @@ read, or is not installed, is left out, which standard error and the bundle's fi
 			return run(command, config)
 		},
 	}
+	command.Flags().StringArrayVarP(&files, "filename", "f", nil, "reduce a dump of a cluster instead of a live one: a "+
+		"file, a directory or - with what kubectl get -o yaml prints; may be repeated")
+	return command
 }
 
 func run(command *cobra.Command, config *rest.Config) error {
@@ -70,17 +78,32 @@ func run(command *cobra.Command, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	kubernetes := serverVersion(config)
-	for _, note := range collected.notes {
+	return collected.print(command, serverVersion(config))
+}
+
+func runOnDump(command *cobra.Command, files []string) error {
+	documents, err := render.Input(command, files)
+	if err != nil {
+		return err
+	}
+	collected, err := collectFrom(documents)
+	if err != nil {
+		return err
+	}
+	return collected.print(command, "that of a dump")
+}
+
+// print writes all or nothing: a part of a cluster would be mistaken for all of it.
+func (b *bundle) print(command *cobra.Command, kubernetes string) error {
+	for _, note := range b.notes {
 		fmt.Fprintln(command.ErrOrStderr(), "note: "+note)
 	}
 	var printed bytes.Buffer
-	head(&printed, command.Root().Name(), kubernetes, collected.notes)
-	if err := manifests.Write(&printed, manifests.YAML, collected.objects); err != nil {
+	head(&printed, command.Root().Name(), kubernetes, b.notes)
+	if err := manifests.Write(&printed, manifests.YAML, b.objects); err != nil {
 		return err
 	}
-	// All or nothing: a part of a cluster would be mistaken for all of it.
-	_, err = printed.WriteTo(command.OutOrStdout())
+	_, err := printed.WriteTo(command.OutOrStdout())
 	return err
 }
 

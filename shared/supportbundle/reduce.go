@@ -132,7 +132,11 @@ func reduceConditions(conditions []metav1.Condition) []metav1.Condition {
 	return kept
 }
 
+// reducePod leaves out pods that have ended: they use no node and wait for none.
 func reducePod(pod *corev1.Pod) *corev1.Pod {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
 	kept := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: labelled(&pod.ObjectMeta)}
 	kept.Spec = corev1.PodSpec{
 		NodeName:                  pod.Spec.NodeName,
