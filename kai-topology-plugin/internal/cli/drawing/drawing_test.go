@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -24,9 +25,7 @@ func TestBars(t *testing.T) {
 		"nothing there, so nothing to draw": {0, 0, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := pen.Bar(test.used, test.unavailable, test.total, 4); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
+			assert.Equal(t, test.want, pen.Bar(test.used, test.unavailable, test.total, 4))
 		})
 	}
 }
@@ -50,23 +49,18 @@ func TestColoursAreUsedWhereTheyAreWanted(t *testing.T) {
 	for when, want := range map[When]string{Auto: "x", Never: "x", Always: "\x1b[1mx\x1b[22m"} {
 		pen, err := For(&bytes.Buffer{}, when)
 		require.NoError(t, err)
-		if got := pen.Bold("x"); got != want {
-			t.Errorf("--color %s, into a pipe: %q, want %q", when, got, want)
-		}
+		assert.Equal(t, want, pen.Bold("x"), "--color %s, into a pipe", when)
 	}
-	if _, err := For(&bytes.Buffer{}, "blue"); err == nil {
-		t.Error("a colour of users' own is no value of --color")
-	}
+	_, err := For(&bytes.Buffer{}, "blue")
+	assert.Error(t, err, "a colour of users' own is no value of --color")
 }
 
 func TestWrapBreaksBetweenWords(t *testing.T) {
 	narrow := &Pen{Columns: 30}
-	if got, want := narrow.Wrap("- ", "  ", "one two three four five six seven"),
-		"- one two three four five six\n  seven\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := (&Pen{}).Wrap("- ", "  ", "into a pipe lines are as long as they are"),
-		"- into a pipe lines are as long as they are\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want := narrow.Wrap("- ", "  ", "one two three four five six seven"),
+		"- one two three four five six\n  seven\n"
+	assert.Equal(t, want, got)
+	got, want = (&Pen{}).Wrap("- ", "  ", "into a pipe lines are as long as they are"),
+		"- into a pipe lines are as long as they are\n"
+	assert.Equal(t, want, got)
 }

@@ -112,9 +112,7 @@ func TestTheChainFromTheWorkloadDown(t *testing.T) {
 			target, err := explanation.ParseTarget([]string{c.target})
 			require.NoError(t, err)
 			report, err := explanation.Of(t.Context(), testsupport.Inventory(t, node+c.cluster), c.namespace, target)
-			if (err != nil) != (c.want == "") {
-				t.Fatal(err)
-			}
+			require.Equal(t, c.want == "", err != nil, "%v", err)
 			got := ""
 			if report != nil {
 				got = drawn(report.Chain, 0)

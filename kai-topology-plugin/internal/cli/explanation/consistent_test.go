@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
@@ -247,8 +248,6 @@ func TestListsWithoutAnythingArePrinted(t *testing.T) {
 		require.NoError(t, err)
 		text, err := json.Marshal(report)
 		require.NoError(t, err)
-		if !strings.Contains(string(text), want) {
-			t.Errorf("of %s is printed %s", name, text)
-		}
+		assert.Contains(t, string(text), want, "of %s is printed %s", name, text)
 	}
 }

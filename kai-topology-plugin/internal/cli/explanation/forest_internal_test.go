@@ -79,8 +79,6 @@ func TestOwnersInACircleAreShownOnce(t *testing.T) {
 			}
 			at = at.Objects[0]
 		}
-		if shown > 2 {
-			t.Errorf("%s: %d objects below the outermost", kind, shown)
-		}
+		assert.LessOrEqual(t, shown, 2, "%s objects below the outermost", kind)
 	}
 }

@@ -186,9 +186,7 @@ func TestHowClosePlacedIsSaid(t *testing.T) {
 			Domains: 2,
 		},
 	} {
-		if got := explanation.PlacementText(&placement); got != want {
-			t.Errorf("said is %q, want %q", got, want)
-		}
+		assert.Equal(t, want, explanation.PlacementText(&placement))
 	}
 }
 
@@ -205,8 +203,7 @@ func TestHowTargetsAreNamed(t *testing.T) {
 		"pod p q":                       {},
 	} {
 		got, err := explanation.ParseTarget(strings.Fields(words))
-		if got != want || (err != nil) != (want.Name == "") {
-			t.Errorf("%s is %+v, error %v", words, got, err)
-		}
+		assert.Equal(t, want, got, "%s is %+v, error %v", words, got, err)
+		assert.Equal(t, want.Name == "", err != nil, "%s is %+v, error %v", words, got, err)
 	}
 }

@@ -47,9 +47,7 @@ func only(t *testing.T, text, target string) *explanation.Gang {
 	t.Helper()
 	report, err := explanation.Of(t.Context(), testsupport.Inventory(t, text), "ns", explanation.Target{Name: target})
 	require.NoError(t, err)
-	if len(report.Gangs) != 1 {
-		t.Fatalf("%d gangs: %v", len(report.Gangs), report.Notes)
-	}
+	require.Len(t, report.Gangs, 1, "gangs: %v", report.Notes)
 	return report.Gangs[0]
 }
 
@@ -63,17 +61,13 @@ func TestWhereTheGroupsOfAGangStandAndWhyTheRestWaits(t *testing.T) {
 	}
 	assert.Empty(t, cmp.Diff(groups, g.SubGroups), "groups (-want +got)")
 	assert.Empty(t, cmp.Diff(map[string]string{"ginner-0": "n1"}, g.Nodes), "nodes (-want +got)")
-	if g.Repair != "a pod is moved" {
-		t.Errorf("of its repair is said %q", g.Repair)
-	}
+	assert.Equal(t, "a pod is moved", g.Repair, "of its repair is said")
 	reasons := []explanation.Reason{{
 		Group: "inner", Level: "l/rack", Domain: "z/r1", Fit: 1, Wanted: 2,
 		Short: []explanation.Shortage{{Resource: "nvidia.com/gpu", Amount: 2, Needed: 4, Free: 2}},
 	}}
 	for i := range g.Decision.Reasons {
-		if g.Decision.Reasons[i].Sentence == "" {
-			t.Errorf("reason %d has no sentence", i)
-		}
+		assert.NotEmpty(t, g.Decision.Reasons[i].Sentence, "reason %d has no sentence", i)
 		g.Decision.Reasons[i].Sentence = ""
 	}
 	assert.Empty(t, cmp.Diff(reasons, g.Decision.Reasons), "reasons (-want +got)")
@@ -107,9 +101,8 @@ func TestHowAGangIsDoing(t *testing.T) {
 			"subGroups: [{name: a, parent: a}]", 1), explanation.Waits},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if g := only(t, node+c.cluster, "g"); g.State != c.want {
-				t.Errorf("it %s, want %s: %+v", g.State, c.want, g)
-			}
+			g := only(t, node+c.cluster, "g")
+			assert.Equal(t, c.want, g.State, "it %s, want %s: %+v", g.State, c.want, g)
 		})
 	}
 }
@@ -149,9 +142,8 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	assert.Empty(t, cmp.Diff(want, standing(gangs)), "before (-want +got)")
 	asked := 0
 	left, err := explanation.Decide(t.Context(), cluster, gangs, func() bool { asked++; return asked > 3 })
-	if left != 1 || err != nil {
-		t.Errorf("%d are left, error %v", left, err)
-	}
+	assert.Equal(t, 1, left)
+	require.NoError(t, err)
 	want = []string{"a Runs", "b Waits Infeasible, 2 remedies, behind []", "c Waits Placed, 0 remedies, behind []",
 		"d Waits Placed, 0 remedies, behind [ns/c]", "e Waits"}
 	assert.Empty(t, cmp.Diff(want, standing(gangs)), "after (-want +got)")

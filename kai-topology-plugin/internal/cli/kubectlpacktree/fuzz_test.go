@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/cli/drawing"
 	"packtree.dev/kai-topology-plugin/internal/cli/explanation"
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
@@ -34,9 +36,8 @@ func FuzzDump(f *testing.F) {
 		if err != nil {
 			return // There are no nodes, or the Topologies are not understood.
 		}
-		if _, err := json.Marshal(seen); err != nil {
-			t.Fatalf("%v of\n%s", err, input)
-		}
+		_, err = json.Marshal(seen)
+		require.NoError(t, err, "of\n%s", input)
 		pen, shown := &drawing.Pen{Columns: len(program), Bars: file > math.MaxInt8}, &showing{plugin: p}
 		_ = drawTree(pen, seen, "")
 		shown.read.Store(read)

@@ -137,9 +137,8 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, _, err := run(t, test.args...)
-			if err == nil || !strings.Contains(err.Error(), test.want) || stdout != "" {
-				t.Fatalf("printed %q, error %v, want %q", stdout, err, test.want)
-			}
+			require.ErrorContains(t, err, test.want)
+			require.Empty(t, stdout)
 		})
 	}
 }

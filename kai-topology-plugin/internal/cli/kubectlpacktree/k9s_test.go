@@ -3,10 +3,10 @@ package kubectlpacktree
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -48,25 +48,18 @@ func TestK9sPluginsNameCommandsFlagsAndKindsThatThereAre(t *testing.T) {
 		keys[plugin.ShortCut] = name
 		for _, resource := range plugin.Scopes {
 			line := plugin.line(resource)
-			if !slices.Equal(line[:2], []string{"kubectl", "packtree"}) {
-				t.Errorf("%s runs %v", name, line)
-			}
+			assert.Equal(t, []string{"kubectl", "packtree"}, line[:2], "%s runs %v", name, line)
 			command, flags, err := Command().Find(line[2:])
 			if err != nil || command.Name() != line[2] {
 				t.Errorf("%s asks for %v: %v", name, line[2:], err)
 				continue
 			}
-			if err := command.ParseFlags(flags); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			require.NoError(t, command.ParseFlags(flags), name)
 			if command.Name() == "explain" {
-				if _, err := explanation.ParseTarget(command.Flags().Args()); err != nil {
-					t.Errorf("%s on %s: %v", name, resource, err)
-				}
+				_, err := explanation.ParseTarget(command.Flags().Args())
+				require.NoError(t, err, "%s on %s", name, resource)
 			}
 		}
 	}
-	if len(keys) < 3 {
-		t.Errorf("only %v are there", keys)
-	}
+	assert.GreaterOrEqual(t, len(keys), 3, "only %v are there", keys)
 }

@@ -87,9 +87,7 @@ func TestWhatBecomesOfGangsWithoutNodes(t *testing.T) {
 			if code := codeOf(err); code != test.code || stderr != "" {
 				t.Errorf("exit code %d (%v), want %d; %s", code, err, test.code, stderr)
 			}
-			if diff := cmp.Diff(test.want, stdout); diff != "" {
-				t.Errorf("(-want +got):\n%s", stdout)
-			}
+			assert.Empty(t, cmp.Diff(test.want, stdout), "(-want +got):\n%s", stdout)
 		})
 	}
 }
@@ -108,9 +106,7 @@ func codeOf(err error) int {
 
 func TestWhatBecomesOfGangsForPrograms(t *testing.T) {
 	stdout, _, err := run(t, "what-if", "-f", dumpOfRacks(t), "--without-node", "a1", "-o", "json")
-	if codeOf(err) != 3 {
-		t.Fatal(err)
-	}
+	require.Equal(t, 3, codeOf(err), "%v", err)
 	var got lossReport
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	want := lossReport{Nodes: []string{"a1"}, Gangs: []gangLoss{
@@ -142,12 +138,9 @@ func TestWhatIsGoneIsNamedRightly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := run(t, "what-if", "-f", racks, test.flag, test.value)
-			if code := codeOf(err); code != test.code {
-				t.Errorf("exit code %d, want %d", code, test.code)
-			}
-			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("it says %v, want %q", err, test.want)
-			}
+			assert.Equal(t, test.code, codeOf(err), "exit code")
+			assert.False(t, test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)),
+				"it says %v, want %q", err, test.want)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 )
 
@@ -13,9 +14,7 @@ func TestNamesAreSortedAsPeopleNumberThem(t *testing.T) {
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, naturally)
-	if !slices.Equal(want, got) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.True(t, slices.Equal(want, got), "got %q, want %q", got, want)
 }
 
 func TestTheOrderOfNamesIsAnOrder(t *testing.T) {

@@ -72,9 +72,7 @@ func TestAHistoryIsOfThePodGroupItsOwnerAndItsPodsInOrder(t *testing.T) {
 	assert.Empty(t, cmp.Diff(want, seen.Histories), "of all gangs (-want +got)")
 	told := HistoryOf(cluster, cluster.Events, gang.Key{Namespace: "d", Name: "g"})
 	assert.Empty(t, cmp.Diff(want[0], told), "of one (-want +got)")
-	if told := HistoryOf(cluster, cluster.Events, gang.Key{Namespace: "d", Name: "gone"}); told != nil {
-		t.Errorf("of one that is not there: %+v", told)
-	}
+	assert.Nil(t, HistoryOf(cluster, cluster.Events, gang.Key{Namespace: "d", Name: "gone"}), "of one that is not there")
 	none := HistoryOf(cluster, nil, gang.Key{Namespace: "d", Name: "g"})
 	assert.Empty(t, cmp.Diff(&History{Namespace: "d", Gang: "g", Events: []Event{}}, none),
 		"without events (-want +got)")
@@ -122,9 +120,8 @@ func TestOfTooManyEventsTheLatestAreTold(t *testing.T) {
 		cluster.Events = append(cluster.Events, about("d", "Pod", "g-0", fmt.Sprint(i), mostEvents-i))
 	}
 	told := HistoryOf(cluster, cluster.Events, gang.Key{Namespace: "d", Name: "g"})
-	if len(told.Events) != mostEvents || told.Earlier != 5 {
-		t.Fatalf("%d events, %d earlier", len(told.Events), told.Earlier)
-	}
+	require.Len(t, told.Events, mostEvents)
+	require.Equal(t, 5, told.Earlier)
 	if first, last := told.Events[0].Reason, told.Events[mostEvents-1].Reason; first != fmt.Sprint(mostEvents-1) || last != "0" {
 		t.Errorf("from %s to %s", first, last)
 	}

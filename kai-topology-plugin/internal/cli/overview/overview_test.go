@@ -197,14 +197,12 @@ func TestWhatTheClusterDoesNotHave(t *testing.T) {
 		`--topology: no Topology is called "other", there is: none`:                  {Topology: "other"},
 		"--resource: no node has amd.com/gpu, they have: example.com/none, nvidia.c": {Resource: "amd.com/gpu"},
 	} {
-		if _, err := Of(t.Context(), cluster, asked); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: error %v, want %s", asked, err, want)
-		}
+		_, err := Of(t.Context(), cluster, asked)
+		require.ErrorContains(t, err, want, "%+v", asked)
 	}
 	cluster.Nodes[0].Status.Allocatable = nil
-	if _, err := Of(t.Context(), cluster, Question{}); err != nil {
-		t.Errorf("a node that has not reported its resources: %v", err)
-	}
+	_, err := Of(t.Context(), cluster, Question{})
+	assert.NoError(t, err, "a node that has not reported its resources")
 }
 
 func TestHugeAmountsAreFinite(t *testing.T) {

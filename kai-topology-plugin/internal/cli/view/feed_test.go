@@ -3,6 +3,8 @@ package view
 import (
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 )
 
 // Watches of several kinds may fail at the same moment, and each says so.
@@ -19,7 +21,6 @@ func TestAFeedIsChangedByManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := feed.latest().revision; got != many*changes {
-		t.Errorf("%d overviews are counted, and %d were published", got, many*changes)
-	}
+	got := feed.latest().revision
+	assert.Equal(t, many*changes, got, "%d overviews are counted, and %d were published", got, many*changes)
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // FuzzPage: without the token, from another host or origin, or to change something, no request is answered.
@@ -14,9 +16,7 @@ func FuzzPage(f *testing.F) {
 	server, err := Listen(NewFeed(), Answers{"explain": func(_ context.Context, asked url.Values) (any, error) {
 		return "secret of " + asked.Get("name"), nil
 	}}, 0)
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Cleanup(func() { _ = server.listener.Close() })
 	server.Feed.Publish(says(`"secret"`))
 	page, own := server.guarded(server.page()), server.listener.Addr().String()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,9 +22,7 @@ const hostile = `{"nodes":[{"name":"</script><script>alert(1)</script><img src=x
 
 func TestTheBundleEndsNoElementThatItIsPutInto(t *testing.T) {
 	for name, end := range map[string]string{"page.js": "</script", "page.css": "</style"} {
-		if strings.Contains(strings.ToLower(string(asset(name))), end) {
-			t.Errorf("%s has %s> in it", name, end)
-		}
+		assert.NotContains(t, strings.ToLower(string(asset(name))), end, "%s has %s> in it", name, end)
 	}
 }
 
@@ -31,13 +30,9 @@ func TestAnExportHasTheOverviewAsTextAndAllowsNothingElse(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, Export(&page, []byte(hostile), `<b>"now"</b>`))
 	text := page.String()
-	if got := strings.Count(text, "</script"); got != 2 {
-		t.Errorf("%d ends of scripts, want those of the data and of the page", got)
-	}
+	assert.Equal(t, 2, strings.Count(text, "</script"), "ends of scripts, want those of the data and of the page")
 	data := regexp.MustCompile(`(?s)id="overview" data-taken="&lt;b&gt;&#34;now&#34;&lt;/b&gt;">(.*?)</script>`).FindStringSubmatch(text)
-	if data == nil {
-		t.Fatal("the page has no overview")
-	}
+	require.NotNil(t, data, "the page has no overview")
 	var want, got any
 	if json.Unmarshal([]byte(hostile), &want) != nil || json.Unmarshal([]byte(data[1]), &got) != nil || mustMarshal(t, want) != mustMarshal(t, got) {
 		t.Errorf("the overview is %s", data[1])
@@ -49,9 +44,8 @@ func TestAnExportHasTheOverviewAsTextAndAllowsNothingElse(t *testing.T) {
 	if regexp.MustCompile(`(?i)<(link|img|iframe)\b|\bsrc=|https?://`).MatchString(regexp.MustCompile(`(?s)<script.*?</script>|<style.*?</style>`).ReplaceAllString(text, "")) {
 		t.Error("the frame of the page asks for something")
 	}
-	if strings.Index(text, "Content-Security-Policy") > strings.Index(text, "<style>") {
-		t.Error("the policy comes after what it is about")
-	}
+	assert.LessOrEqual(t, strings.Index(text, "Content-Security-Policy"), strings.Index(text, "<style>"),
+		"the policy comes after what it is about")
 }
 
 func mustMarshal(t *testing.T, value any) string {
@@ -79,9 +73,7 @@ func serve(t *testing.T) *Server {
 	go func() { done <- server.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("ending: %v", err)
-		}
+		assert.NoError(t, <-done)
 	})
 	return server
 }
@@ -122,23 +114,19 @@ func TestThePageAndWhatItIsMadeOf(t *testing.T) {
 		for name, value := range map[string]string{
 			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 		} {
-			if header.Get(name) != value {
-				t.Errorf("%q: %s is %q", path, name, header.Get(name))
-			}
+			assert.Equal(t, value, header.Get(name), "%q: %s", path, name)
 		}
 	}
-	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusServiceUnavailable {
-		t.Errorf("nothing has been read: %d, %s", status, body)
-	}
+	status, _, body := ask(t, server.Address()+"overview", plain)
+	assert.Equal(t, http.StatusServiceUnavailable, status, "nothing has been read, %s", body)
 	server.Feed.Publish(says(`{"nodes":[]}`))
 	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusOK || body != `{"nodes":[]}` {
 		t.Errorf("overview: %d, %s", status, body)
 	}
 	for _, path := range []string{"explain?name=gone", "history?name=gone"} {
 		status, _, body := ask(t, server.Address()+path, plain)
-		if status != http.StatusNotFound || !strings.Contains(body, "there is no gang gone") {
-			t.Errorf("%s: %d, %s", path, status, body)
-		}
+		assert.Equal(t, http.StatusNotFound, status, path)
+		assert.Contains(t, body, "there is no gang gone", path)
 	}
 }
 
@@ -176,9 +164,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, _, body := ask(t, test.address, test.adjust)
-			if status != test.want || (status == http.StatusOK) != strings.Contains(body, "secret") {
-				t.Errorf("%d, %s; want %d", status, body, test.want)
-			}
+			assert.Equal(t, test.want, status, body)
+			assert.Equal(t, strings.Contains(body, "secret"), status == http.StatusOK, body)
 		})
 	}
 }
@@ -201,9 +188,8 @@ func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 	expect := func(want ...string) {
 		t.Helper()
 		for _, line := range append(want, "") {
-			if !lines.Scan() || lines.Text() != line {
-				t.Fatalf("told %q, want %q (%v)", lines.Text(), line, lines.Err())
-			}
+			require.True(t, lines.Scan(), "told %q, want %q (%v)", lines.Text(), line, lines.Err())
+			require.Equal(t, line, lines.Text(), "told %q, want %q (%v)", lines.Text(), line, lines.Err())
 		}
 	}
 	expect("event: overview", "data: 1")
@@ -227,15 +213,11 @@ func TestTheServerEndsDespiteOpenStreams(t *testing.T) {
 	require.NoError(t, err)
 	defer response.Body.Close()
 	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("it ended with %v", err)
-	}
-	if _, err := io.ReadAll(response.Body); err != nil {
-		t.Errorf("the answer was cut off: %v", err)
-	}
-	if _, err := http.Get(server.Address()); err == nil {
-		t.Error("it still answers")
-	}
+	require.NoError(t, <-done, "it ended")
+	_, err = io.ReadAll(response.Body)
+	require.NoError(t, err, "the answer was cut off")
+	_, err = http.Get(server.Address())
+	assert.Error(t, err, "it still answers")
 }
 
 // An overview is made only when a viewer asks, however often the cluster changes, and once for several viewers.
@@ -245,17 +227,13 @@ func TestAnOverviewIsMadeOnlyForViewers(t *testing.T) {
 	for range 3 {
 		server.Feed.Publish(func() ([]byte, error) { made++; return []byte(`{}`), nil })
 	}
-	if made > 0 {
-		t.Errorf("%d are made for nobody", made)
-	}
+	assert.Zero(t, made, "%d are made for nobody", made)
 	for range 2 {
 		if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusOK || body != `{}` {
 			t.Errorf("%d, %s", status, body)
 		}
 	}
-	if made != 1 {
-		t.Errorf("%d are made for two who look at one", made)
-	}
+	assert.Equal(t, 1, made, "%d are made for two who look at one", made)
 	server.Feed.Publish(func() ([]byte, error) { return nil, errors.New("there is no Topology t") })
 	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusServiceUnavailable ||
 		!strings.Contains(body, "no Topology t") || server.Feed.latest().trouble != "there is no Topology t" {

@@ -3,6 +3,7 @@ package gangstate
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,23 +29,14 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	state := New(anyone, nil)
 	answer := &solve.Answer{Verdict: "Infeasible"}
 	state.refuse("a", answer, "b")
-	if state.repeated(1, "a") != nil {
-		t.Error("the pod that asked is answered again")
-	}
-	if state.repeated(2, "b") != nil {
-		t.Error("an answer about an older PodGroup is given")
-	}
-	if state.repeated(1, "b") != answer || state.repeated(1, "b") != nil {
-		t.Error("another pod is not answered exactly once")
-	}
+	assert.Nil(t, state.repeated(1, "a"), "the pod that asked is answered again")
+	assert.Nil(t, state.repeated(2, "b"), "an answer about an older PodGroup is given")
+	assert.Same(t, answer, state.repeated(1, "b"), "another pod is not answered exactly once")
+	assert.Nil(t, state.repeated(1, "b"), "another pod is not answered exactly once")
 	state.refuse("a", &solve.Answer{Verdict: "Placed", Nodes: map[string]string{"a": "n1"}})
-	if state.repeated(1, "b") != nil {
-		t.Error("a plan is repeated as if it were a refusal")
-	}
+	assert.Nil(t, state.repeated(1, "b"), "a plan is repeated as if it were a refusal")
 	state.record(mine).last = nil
-	if state.View(mine).Last != nil {
-		t.Error("a forgotten answer is remembered")
-	}
+	assert.Nil(t, state.View(mine).Last, "a forgotten answer is remembered")
 }
 
 // A pod can ask, and be answered, before the gang hears of it. The answer must be kept: it says why the gang waits.
@@ -75,12 +67,9 @@ func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 			word(state)
 			state.Refused(asked, version(1), b,
 				&solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
-			if reply, _ := state.Ask(mine, version(1), late.UID); reply != (Reply{}) {
-				t.Errorf("a pod that the answer is not about gets %+v", reply)
-			}
-			if state.View(mine).Current(version(1)) != nil {
-				t.Error("the answer counts as true still")
-			}
+			reply, _ := state.Ask(mine, version(1), late.UID)
+			assert.Equal(t, Reply{}, reply, "a pod that the answer is not about")
+			assert.Nil(t, state.View(mine).Current(version(1)), "the answer counts as true still")
 		})
 	}
 }
@@ -121,9 +110,8 @@ func TestARefusalIsRemembered(t *testing.T) {
 			asked, began := &gang.Gang{PodGroup: groupOf(2), Pending: []*corev1.Pod{a, b}}, state.Now()
 			c.meanwhile(state)
 			state.Refused(asked, version(1), a, &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
-			if reply, _ := state.Ask(mine, version(1), b.UID); (reply == Reply{}) == c.remembered {
-				t.Errorf("the next pod gets %+v", reply)
-			}
+			reply, _ := state.Ask(mine, version(1), b.UID)
+			assert.NotEqual(t, c.remembered, reply == Reply{}, "the next pod gets %+v", reply)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,9 +25,8 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 		state.Opened(start)
 		state.PodGroupChanged(nil, asking().PodGroup, start)
 		state.added(member, start)
-		if reason, _ := state.Queued(mine, member, start.Add(time.Second)); reason != "" {
-			t.Fatalf("it is held: %s", reason)
-		}
+		reason, _ := state.Queued(mine, member, start.Add(time.Second))
+		require.Empty(t, reason, "it is held")
 		return state
 	}
 	for name, test := range map[string]struct {
@@ -43,9 +44,8 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 		for _, reason := range test.reasons {
 			state.Concluded(mine, reason)
 		}
-		if got := state.Concluded(mine, ""); !got.Equal(test.want) {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
+		got := state.Concluded(mine, "")
+		assert.True(t, got.Equal(test.want), "%s: %s, want %s", name, got, test.want)
 	}
 }
 
@@ -62,9 +62,8 @@ func TestAGangThatAnotherProcessPlacedIsNotReportedAgain(t *testing.T) {
 	placed.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue}}
 	state.PodGroupChanged(group, placed, start)
 	state.Leads(start.Add(time.Hour))
-	if complete := state.Concluded(mine, ""); !complete.IsZero() {
-		t.Errorf("it is complete since %s", complete)
-	}
+	complete := state.Concluded(mine, "")
+	assert.True(t, complete.IsZero(), "it is complete since %s", complete)
 }
 
 // The race detector looks at this.
@@ -123,7 +122,5 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 	if len(state.gangs) > 0 {
 		state.Tick(start.Add(2 * SeatLife))
 	}
-	if left := state.reserved(other, 0); len(left) > 0 {
-		t.Errorf("room is kept for a gang that is gone: %v", left)
-	}
+	assert.Empty(t, state.reserved(other, 0), "room is kept for a gang that is gone")
 }

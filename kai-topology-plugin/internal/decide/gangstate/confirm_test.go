@@ -74,9 +74,7 @@ func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 	}
 	state.Opened(start)
 	asked, held := gang.AssembleFor(anyone, groupOf(2), []*corev1.Pod{stands, comes}, state.levels)
-	if held != nil {
-		t.Fatal(held.Message)
-	}
+	require.Nil(t, held)
 	placements := []Placement{{Pod: comes, Node: "n1"}}
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"comes": "n1"}}
 	state.Planned(asked, version(1), comes, answer, placements, Taking{}, start)
@@ -98,9 +96,8 @@ func TestAPlanIsBrokenIfOneOfItsPodsIsBeingBoundForTheGangInWhichItWas(t *testin
 	state, asked, placements, shown := plannedPair(t)
 	state.record(mine).assumed["comes"] = &assumed{pod: gang.On("n2", shown.pods["comes"]), letGo: true}
 	changed, effects := state.Confirm(asked, version(1), placements, shown)
-	if changed != "the gang is planned again: pod comes came from another gang" || len(effects.Broken) != 1 {
-		t.Errorf("%q, broken %+v", changed, effects.Broken)
-	}
+	assert.Equal(t, "the gang is planned again: pod comes came from another gang", changed)
+	assert.Len(t, effects.Broken, 1)
 	assert.Empty(t, cmp.Diff(map[types.UID]string{"comes": "n2"}, state.nodeOf(mine)))
 }
 
@@ -184,9 +181,8 @@ func TestAPlanHoldsOnlyIfWhatItWasMadeOfIsAsItWas(t *testing.T) {
 			state, asked, placements, shown := plannedPair(t)
 			test.happens(state, shown)
 			said, effects := state.Confirm(asked, version(1), placements, shown)
-			if (said == "") != (test.broken == "") || !strings.Contains(said, test.broken) {
-				t.Errorf("it says %q, want %q", said, test.broken)
-			}
+			assert.Equal(t, test.broken == "", said == "")
+			assert.Contains(t, said, test.broken)
 			if (len(effects.Broken) > 0) != (test.broken != "") || (len(state.nodeOf(mine)) > 0) != (test.broken == "") {
 				t.Errorf("the plan has %v and %+v is to be done, want it broken: %t", state.nodeOf(mine), effects.Broken, test.broken != "")
 			}
@@ -207,17 +203,15 @@ func TestAPodWithoutAGangTakesSeatsOfLessImportantGangsAlone(t *testing.T) {
 		}
 	}
 	said, _, err := state.Respect(Taker{Name: "gang", Gang: other, Priority: 0}, coming, shown)
-	if err != nil || said != "" {
-		t.Errorf("the gang is in its own way: %q, %v", said, err)
-	}
+	require.NoError(t, err)
+	assert.Empty(t, said)
 	said, effects, err := state.Respect(Taker{Name: "pod default/x", Priority: 5}, coming, shown)
 	want := []SeatChange{{Gang: other, Pod: "theirs", Node: "n1", Ended: SeatTaken, By: "pod default/x"}}
 	if diff := cmp.Diff(want, effects.Seats); err != nil || said != "" || diff != "" {
 		t.Errorf("it says %q, %v, and gives up (-want +got):\n%s", said, err, diff)
 	}
-	if left := state.seatsOn("n1", mine); len(left) > 0 {
-		t.Errorf("seats are left: %v", names(left))
-	}
+	left := state.seatsOn("n1", mine)
+	assert.Empty(t, left, "seats are left: %v", names(left))
 }
 
 // Where one of several nodes is lost, no seat is given up on the others: no pod comes.
@@ -234,9 +228,7 @@ func TestNoSeatIsGivenUpForAPlanThatIsBroken(t *testing.T) {
 	if said != "the gang is planned again: a pod left node n2" || len(effects.Seats) > 0 || len(state.seatsOn("n1", mine)) != 1 {
 		t.Errorf("it says %q, and gives up %+v", said, effects.Seats)
 	}
-	if got := slices.Collect(maps.Values(state.nodeOf(mine))); len(got) > 0 {
-		t.Errorf("the plan stands: %v", got)
-	}
+	assert.Empty(t, slices.Collect(maps.Values(state.nodeOf(mine))), "the plan stands")
 }
 
 // Word that a pod was bound, and that it has failed since, may both be under way when its node has room again.
@@ -249,21 +241,14 @@ func TestAPodThatWasPutOnANodeIsMissedThere(t *testing.T) {
 		require.NoError(t, err)
 		return said
 	}
-	if !state.assumedOn(comes) {
-		t.Fatal("the plan does not want the pod")
-	}
-	if said := respected(); said != "the gang is planned again: a pod left node n1" {
-		t.Errorf("a pod that was put on the node, and is not there: %q", said)
-	}
+	require.True(t, state.assumedOn(comes), "the plan does not want the pod")
+	assert.Equal(t, "the gang is planned again: a pod left node n1", respected(),
+		"a pod that was put on the node, and is not there")
 	shown.nodes["n1"] = []types.UID{"comes"}
-	if said := respected(); said != "" {
-		t.Errorf("the node shows the pod: %q", said)
-	}
+	assert.Empty(t, respected(), "the node shows the pod")
 	shown.nodes["n1"] = nil
 	state.Unassumed(mine, comes.UID, start)
-	if said := respected(); said != "" {
-		t.Errorf("the pod was taken off the node again: %q", said)
-	}
+	assert.Empty(t, respected(), "the pod was taken off the node again")
 }
 
 // A pod above the minimum may lose the room that it is to go to, but not the seat there that its gang holds.
@@ -274,17 +259,14 @@ func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 	state.added(first, start)
 	state.added(further, start)
 	asked, held := gang.AssembleFor(anyone, groupOf(1), []*corev1.Pod{first, further}, state.levels)
-	if held != nil {
-		t.Fatal(held.Message)
-	}
+	require.Nil(t, held)
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"c": "n3", "d": "n1"}}
 	state.Planned(asked, version(1), first, answer, []Placement{{Pod: first, Node: "n3"}, {Pod: further, Node: "n1"}}, Taking{}, start)
 	if got := reservedNames(state, other); !maps.EqualFunc(got, map[string][]string{"n1": {"d"}, "n3": {"c"}}, slices.Equal) {
 		t.Errorf("before it is let go, room is kept for %v", got)
 	}
 	state.assumedOn(ownedPod("c", "n3"))
-	if permission, _ := state.Permit(mine, "c", version(1), ""); permission != Go {
-		t.Fatalf("the gang is not let go: %v", permission)
-	}
+	permission, _ := state.Permit(mine, "c", version(1), "")
+	require.Equal(t, Go, permission, "the gang is not let go")
 	assert.Empty(t, cmp.Diff(seatOfA, reservedNames(state, other)), "afterwards room is kept for")
 }

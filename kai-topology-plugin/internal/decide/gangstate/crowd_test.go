@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -131,9 +132,7 @@ func TestTheMapsAreAsLongAsAtFirstWhenEverythingIsGone(t *testing.T) {
 		"nodes": len(state.nodes), "standing": len(state.standing), "turnedAway": len(state.turnedAway),
 		"astray": len(state.astray),
 	} {
-		if length > 0 {
-			t.Errorf("%d in %s", length, name)
-		}
+		assert.Zero(t, length, "in %s", name)
 	}
 }
 
@@ -172,9 +171,7 @@ func TestAPodThatLeavesTooLittleWakesAGangThatItConcerns(t *testing.T) {
 			state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
 				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Least: []solve.Amount{{Resource: "cpu", Amount: 1}}}, state.Now())
 			c.concern(state)
-			if wakes := state.podHelps(asks, c.gone, none); wakes != c.wakes {
-				t.Errorf("wakes: %v", wakes)
-			}
+			assert.Equal(t, c.wakes, state.podHelps(asks, c.gone, none))
 		})
 	}
 }

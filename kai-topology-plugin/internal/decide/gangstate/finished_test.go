@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -54,9 +55,7 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 	first, second := ownedPod("first", "n2", succeeded), ownedPod("second", "n3", succeeded)
 	check := func(what string, want map[string]int) {
 		t.Helper()
-		if diff := cmp.Diff(want, endedOf(state)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, endedOf(state)), "%s (-want +got)", what)
 	}
 	state.PodFinished(first, false, start)
 	state.PodFinished(second, false, start)
@@ -82,9 +81,7 @@ func TestPodsThatHaveDoneTheirWorkCountWhenTheyAreGone(t *testing.T) {
 	state.groupDeleted(group, start)
 	check("it is deleted", nil)
 	state.PodFinished(second, true, start)
-	if len(state.gangs) > 0 {
-		t.Errorf("%d gangs are remembered", len(state.gangs))
-	}
+	assert.Empty(t, state.gangs, "gangs are remembered")
 }
 
 func endedOf(state *State) map[string]int {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
@@ -99,15 +100,12 @@ func TestNoRoomIsForeseenForPodsThatNeedQuota(t *testing.T) {
 
 func TestRoomIsGivenBackOnce(t *testing.T) {
 	state := promised()
-	if !state.redeem(key("a-0"), nil) || state.redeem(key("a-0"), nil) {
-		t.Error("room is redeemed once")
-	}
-	if len(state.Tick(noon).WriteStatus) == 0 || len(state.Tick(noon).WriteStatus) > 0 {
-		t.Error("room expires once")
-	}
-	if !drop(state, "b") || drop(state, "b") {
-		t.Error("room is dropped once")
-	}
+	assert.True(t, state.redeem(key("a-0"), nil), "room is redeemed once")
+	assert.False(t, state.redeem(key("a-0"), nil), "room is redeemed once")
+	require.NotEmpty(t, state.Tick(noon).WriteStatus, "room expires once")
+	assert.Empty(t, state.Tick(noon).WriteStatus, "room expires once")
+	assert.True(t, drop(state, "b"), "room is dropped once")
+	assert.False(t, drop(state, "b"), "room is dropped once")
 }
 
 // Of the room for further pods of a gang each pod takes what is for its leaf: on its node, or else anywhere.
@@ -142,17 +140,13 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 			state.keepFor(key("a"), 0, map[gang.Key]clusterview.Reserved{key("a"): {
 				"n1": {inLeaf("l", "leader"), inLeaf("p", "worker")}, "n2": {inLeaf("q", "worker"), inLeaf("r", "worker")},
 			}}, untilNoon)
-			if free := state.redeem(key("a"), c.placed); free != c.free {
-				t.Errorf("room is free for others: %v, want %v", free, c.free)
-			}
+			assert.Equal(t, c.free, state.redeem(key("a"), c.placed), "room is free for others")
 			got := map[string]int{}
 			for node, pods := range state.reserved(key("x"), 0) {
 				got[node] = len(pods)
 			}
 			assert.Empty(t, cmp.Diff(c.want, got), "room that is kept")
-			if own := state.reserved(key("a"), 0); len(own) > 0 {
-				t.Errorf("the gang is kept from its own room: %v", own)
-			}
+			assert.Empty(t, state.reserved(key("a"), 0), "the gang is kept from its own room")
 		})
 	}
 }
@@ -164,11 +158,8 @@ func TestAGangThatIsPlannedAgainAndAgainKeepsNoOtherOutForLong(t *testing.T) {
 	} {
 		r := New(anyone, nil).record(mine)
 		r.expectedFor("uid", start)
-		if left := r.expectedFor("uid", start.Add(after)); left != want {
-			t.Errorf("%s after it was planned first, room is kept for %s, want %s", after, left, want)
-		}
-		if left := r.expectedFor("another", start.Add(after)); left != expectedLife {
-			t.Errorf("for another PodGroup of the name it is kept for %s", left)
-		}
+		assert.Equal(t, want, r.expectedFor("uid", start.Add(after)), "%s after it was planned first, room is kept", after)
+		assert.Equal(t, expectedLife, r.expectedFor("another", start.Add(after)),
+			"for another PodGroup of the name it is kept")
 	}
 }

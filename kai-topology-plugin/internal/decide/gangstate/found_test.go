@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,9 +52,7 @@ func TestAPodGroupIsDeletedWhileItsGangWaits(t *testing.T) {
 	state := known(2, memberPod("a", "n1"), memberPod("b", ""))
 	tried(state, claimed, 0)
 	state.groupDeleted(groupOf(2), start) // It looks at all gangs that wait.
-	if state.View(mine).Waits {
-		t.Error("a gang without a PodGroup waits")
-	}
+	assert.False(t, state.View(mine).Waits, "a gang without a PodGroup waits")
 }
 
 func TestNoGangWaitsForOneThatHasItsNodes(t *testing.T) {
@@ -71,9 +70,7 @@ func TestNoGangWaitsForOneThatHasItsNodes(t *testing.T) {
 			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
 			tried(state, claimed, 0)
 			event(state)
-			if state.View(mine).Waits {
-				t.Error("others wait for a gang that has what it needs")
-			}
+			assert.False(t, state.View(mine).Waits, "others wait for a gang that has what it needs")
 		})
 	}
 }
@@ -99,9 +96,7 @@ func TestNoGangWaitsForOneDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 			began := state.Now()
 			c.event(state)
 			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, 0, began, nil)
-			if state.View(mine).Waits != c.waits {
-				t.Errorf("that others wait for the gang is %t", !c.waits)
-			}
+			assert.Equal(t, c.waits, state.View(mine).Waits, "that others wait for the gang is %t", !c.waits)
 		})
 	}
 }
@@ -109,27 +104,23 @@ func TestNoGangWaitsForOneDecidedBeforeItGotWhatItNeeds(t *testing.T) {
 func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
-	if reply, _ := state.Ask(mine, version(1), "late"); reply.Wait == "" {
-		t.Fatalf("a pod that the plan does not know gets %+v", reply)
-	}
+	reply, _ := state.Ask(mine, version(1), "late")
+	require.NotEmpty(t, reply.Wait, "a pod that the plan does not know gets %+v", reply)
 	late := memberPod("late", "")
 	assert.Empty(t, cmp.Diff([]string{"late"}, names(state.added(late, start).Activate)), "who is woken when word comes")
-	if again := state.added(late, start).Activate; len(again) > 0 {
-		t.Errorf("%v are woken once more", names(again))
-	}
+	again := state.added(late, start).Activate
+	assert.Empty(t, again, "%v are woken once more", names(again))
 }
 
 func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
 	state := known(1, memberPod("a", ""), memberPod("b", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"},
 		Placement{Pod: memberPod("b", ""), Node: "n2"})
-	if reply, _ := state.Ask(mine, version(1), "a"); reply.Yields {
-		t.Error("a gang yields before it has what it needs")
-	}
+	reply, _ := state.Ask(mine, version(1), "a")
+	assert.False(t, reply.Yields, "a gang yields before it has what it needs")
 	state.on(mine, "a", "n1")
-	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
-		t.Fatal("the gang cannot be let go")
-	}
+	permission, _ := state.Permit(mine, "a", version(1), "")
+	require.Equal(t, Go, permission, "the gang cannot be let go")
 	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n2" || !reply.Yields {
 		t.Errorf("a further pod gets %+v", reply)
 	}
@@ -140,9 +131,8 @@ func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
 	state.open(mine, 1, true, Placement{Pod: memberPod("b", ""), Node: "n1"},
 		Placement{Pod: memberPod("c", ""), Node: "n2"})
 	state.on(mine, "b", "n1")
-	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
-		t.Fatal("a further pod may not go")
-	}
+	permission, _ := state.Permit(mine, "b", version(1), "")
+	require.Equal(t, Go, permission, "a further pod may not go")
 	state.Unassumed(mine, "b", start)
 	if reply, _ := state.Ask(mine, version(1), "b"); reply.Node != "n1" || reply.Yields {
 		t.Errorf("a pod whose binding failed gets %+v", reply)
@@ -159,9 +149,8 @@ func TestAPlanThatCountsOnASeatIsBrokenWithIt(t *testing.T) {
 			state.Unassumed(mine, "a", start)
 			state.open(mine, 2, true, Placement{Pod: pod("c"), Node: "n3"})
 			state.on(mine, "c", "n3")
-			if back := rejected(lost(state)); !slices.Contains(back, "c") {
-				t.Errorf("those who come back are %v", back)
-			}
+			back := rejected(lost(state))
+			assert.True(t, slices.Contains(back, "c"), "those who come back are %v", back)
 		})
 	}
 }
@@ -188,13 +177,10 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 			waiting := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{pod("x")}}
 			state.Refused(waiting, version(1), pod("x"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
 			state.open(mine, 1, false, Placement{Pod: b, Node: "n1"})
-			if woken := names(state.NodeRefused(mine, version(1), b, "no").Activate); slices.Contains(woken, "x") {
-				t.Fatalf("woken before the gang is looked at anew: %v", woken)
-			}
+			require.NotContains(t, names(state.NodeRefused(mine, version(1), b, "no").Activate), "x",
+				"woken before the gang is looked at anew")
 			state.added(memberPod("late", ""), start) // Its answer is dropped.
-			if woken := names(end(state).Activate); !slices.Contains(woken, "x") {
-				t.Errorf("woken are %v", woken)
-			}
+			assert.Contains(t, names(end(state).Activate), "x")
 		})
 	}
 }
@@ -210,9 +196,7 @@ func TestAPlanThatCountsOnAPodThatLeavesIsBroken(t *testing.T) {
 	going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: start}, []string{"example.com/kept"}
 	effects := state.PodChanged(memberPod("a", "n0"), going, start)
 	assert.Empty(t, cmp.Diff([]types.UID{"b"}, rejected(effects)), "who comes back")
-	if held := reservedNames(state, other); len(held) > 0 {
-		t.Errorf("room is kept for a plan that cannot be: %v", held)
-	}
+	assert.Empty(t, reservedNames(state, other), "room is kept for a plan that cannot be")
 }
 
 func TestAPlanWithAFailedBindingIsBroken(t *testing.T) {
@@ -221,9 +205,7 @@ func TestAPlanWithAFailedBindingIsBroken(t *testing.T) {
 	state.on(mine, "c", "n3")
 	state.Misplaced(mine, "a", nil)
 	effects := state.Unassumed(mine, "a", start)
-	if !slices.Contains(brokenBy(effects), mine) {
-		t.Errorf("the plan stands: %+v", effects)
-	}
+	assert.Contains(t, brokenBy(effects), mine, "the plan stands: %+v", effects)
 	assert.Empty(t, cmp.Diff([]types.UID{"c"}, rejected(effects)), "who comes back")
 }
 
@@ -234,9 +216,7 @@ func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
 	state.Refused(asked, version(1), b, &solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"},
 		state.Now())
 	state.open(other, 1, false, Placement{Pod: pod("x"), Node: "n2"})
-	if woken := names(state.Break(other, "", "test").Activate); !slices.Contains(woken, "b") {
-		t.Errorf("woken are %v", woken)
-	}
+	assert.Contains(t, names(state.Break(other, "", "test").Activate), "b")
 }
 
 func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
@@ -251,18 +231,15 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 			state := known(1, memberPod("a", ""))
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 			state.on(mine, "a", "n1")
-			if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
-				t.Fatal("the gang cannot be let go")
-			}
+			permission, _ := state.Permit(mine, "a", version(1), "")
+			require.Equal(t, Go, permission, "the gang cannot be let go")
 			for _, event := range events {
 				event(state)
 			}
 			assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}}, reservedNames(state, other)),
 				"reserved while the pod may be in no cache")
 			state.Tick(start.Add(cacheLag))
-			if got := reservedNames(state, other); len(got) > 0 {
-				t.Errorf("reserved for a pod that stands: %v", got)
-			}
+			assert.Empty(t, reservedNames(state, other), "reserved for a pod that stands")
 		})
 	}
 }
@@ -282,9 +259,7 @@ func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 			state.PodGroupChanged(nil, otherGroup(), start)
 			state.added(other, start)
 			planned, held := gang.AssembleFor(anyone, otherGroup(), []*corev1.Pod{other}, state.levels)
-			if held != nil {
-				t.Fatal(held)
-			}
+			require.Nil(t, held)
 			state.Planned(planned, version(1), other,
 				&solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}},
 				[]Placement{{Pod: other, Node: "n1"}}, Taking{}, start)
@@ -294,9 +269,7 @@ func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 			}
 			_, effects := state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
 				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
-			if again := slices.Contains(effects.Activate, asks); again != (open != nil) {
-				t.Errorf("it asks again: %t", again)
-			}
+			assert.Equal(t, open != nil, slices.Contains(effects.Activate, asks), "it asks again")
 		})
 	}
 }
@@ -315,25 +288,16 @@ func TestAPodBoundByAnotherProgramIsNotOnItsAssumedNode(t *testing.T) {
 			state.assumedOn(ownedPod("a", "n1"))
 			if letGo {
 				state.assumedOn(ownedPod("b", "n2"))
-				if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
-					t.Fatalf("the gang may not go: %v", permission)
-				}
+				permission, _ := state.Permit(mine, "b", version(1), "")
+				require.Equal(t, Go, permission, "the gang may not go")
 			}
 			effects := state.PodChanged(ownedPod("a", ""), ownedPod("a", "n5"), start)
-			if got := names(state.standingOn("n1")); len(got) > 0 {
-				t.Errorf("on n1 stand %v", got)
-			}
-			if got := names(state.standingOn("n5")); !slices.Equal(got, []string{"a"}) {
-				t.Errorf("on n5 stand %v", got)
-			}
-			if comesBack := slices.Contains(rejected(effects), "a"); comesBack == letGo {
-				t.Errorf("that it comes back from where it waits is %t", comesBack)
-			}
+			assert.Empty(t, names(state.standingOn("n1")), "on n1 stand")
+			assert.Equal(t, []string{"a"}, names(state.standingOn("n5")), "on n5 stand")
+			assert.NotEqual(t, letGo, slices.Contains(rejected(effects), "a"), "that it comes back from where it waits")
 			state.Unassumed(mine, "a", start)
 			state.deleted(ownedPod("a", "n5"), start)
-			if got := names(state.standingOn("n1")); len(got) > 0 {
-				t.Errorf("once it is gone on n1 stand %v", got)
-			}
+			assert.Empty(t, names(state.standingOn("n1")), "once it is gone on n1 stand")
 		})
 	}
 }
@@ -358,18 +322,15 @@ func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
 			state.assumedOn(memberPod("a", "n1"))
 			effects := state.PodChanged(memberPod("a", ""), c.now, start)
-			if !slices.Contains(rejected(effects), "a") || effects.Again != sweepAfter {
-				t.Errorf("%+v", effects)
-			}
+			assert.True(t, slices.Contains(rejected(effects), "a"), "%+v", effects)
+			assert.Equal(t, sweepAfter, effects.Again, "%+v", effects)
 			for range 2 { // The pod may not have been in the list of waiting pods yet.
-				if again := state.Tick(start); !slices.Contains(rejected(again), "a") {
-					t.Errorf("a moment later: %+v", again)
-				}
+				again := state.Tick(start)
+				assert.True(t, slices.Contains(rejected(again), "a"), "a moment later: %+v", again)
 			}
 			c.back(state)
-			if over := state.Tick(start); len(over.Reject) > 0 {
-				t.Errorf("once it is back: %+v", over)
-			}
+			over := state.Tick(start)
+			assert.Empty(t, over.Reject, "once it is back: %+v", over)
 		})
 	}
 }
@@ -385,9 +346,8 @@ func boundFor(t *testing.T, seat string) *State {
 	state.added(ownedPod("a", ""), start)
 	state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"})
 	state.assumedOn(ownedPod("a", "n1"))
-	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
-		t.Fatalf("permission %v", permission)
-	}
+	permission, _ := state.Permit(mine, "a", version(1), "")
+	require.Equal(t, Go, permission)
 	return state
 }
 
@@ -407,9 +367,7 @@ func TestAPodThatGetsIntoAnotherGangIsInTheRoomOfTheSeatOnItsNode(t *testing.T) 
 			}
 			assert.Empty(t, cmp.Diff(want, effects.Seats))
 			held := slices.ContainsFunc(state.known(mine).kept, (*reservation).isSeat)
-			if held != (seat == "n2") {
-				t.Errorf("a seat is held: %t", held)
-			}
+			assert.Equal(t, seat == "n2", held, "a seat is held")
 		})
 	}
 }
@@ -424,30 +382,23 @@ func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
 	// Its new gang was planned before word of it came.
 	state.open(other, 1, false, Placement{Pod: waits, Node: "n3"}, Placement{Pod: ownedPod("a", ""), Node: "n4"})
 	effects := state.PodChanged(ownedPod("a", ""), ofOther(ownedPod("a", "")), start)
-	if len(effects.Broken) != 1 || effects.Broken[0].Gang != other {
-		t.Errorf("broken: %+v", effects.Broken)
-	}
-	if !slices.Contains(names(effects.Activate), "waits") {
-		t.Errorf("activated: %v", names(effects.Activate))
-	}
+	require.Len(t, effects.Broken, 1)
+	assert.Equal(t, other, effects.Broken[0].Gang)
+	assert.Contains(t, names(effects.Activate), "waits")
 	assert.Empty(t, cmp.Diff(map[types.UID]string{"a": "n1"}, state.nodeOf(other)))
-	if len(state.nodeOf(mine)) > 0 || !slices.Equal(names(state.standingOn("n1")), []string{"a"}) {
-		t.Errorf("on their way for its old gang: %v; on n1: %v", state.nodeOf(mine), names(state.standingOn("n1")))
-	}
+	assert.Empty(t, state.nodeOf(mine))
+	assert.Equal(t, []string{"a"}, names(state.standingOn("n1")))
 
 	state.Unassumed(other, "a", start)
-	if kept := names(state.reserved(mine, 0)["n1"]); !slices.Equal(kept, []string{"a"}) {
-		t.Errorf("once its binding has failed room on n1 is kept for %v", kept)
-	}
+	assert.Equal(t, []string{"a"}, names(state.reserved(mine, 0)["n1"]), "once its binding has failed room on n1 is kept")
 }
 
 func TestAPodThatIsBeingBoundAndGetsIntoNoGangIsForgotten(t *testing.T) {
 	state := boundFor(t, "n1")
 	alone := changed(ownedPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
 	state.PodChanged(ownedPod("a", ""), alone, start)
-	if len(state.nodeOf(mine)) > 0 || len(state.standingOn("n1")) > 0 {
-		t.Errorf("on their way: %v; on n1: %v", state.nodeOf(mine), names(state.standingOn("n1")))
-	}
+	assert.Empty(t, state.nodeOf(mine), "on their way; on n1: %v", names(state.standingOn("n1")))
+	assert.Empty(t, state.standingOn("n1"), "on their way; on n1: %v", names(state.standingOn("n1")))
 }
 
 func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
@@ -464,9 +415,7 @@ func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
 			state.assumedOn(memberPod("a", "n1"))
 			state.assumedOn(memberPod("b", "n2"))
-			if back := rejected(state.Unassumed(c.key, "a", start)); !slices.Equal(back, []types.UID{"b"}) {
-				t.Errorf("with it came back %v", back)
-			}
+			assert.Equal(t, []types.UID{"b"}, rejected(state.Unassumed(c.key, "a", start)), "with it came back")
 			state.Unassumed(mine, "b", start)
 			state.PodChanged(memberPod("a", ""), c.now, start)
 			if later := state.Tick(start); len(later.Reject) > 0 || len(state.nodeOf(mine)) > 0 {
@@ -482,50 +431,36 @@ func TestRoomOfAFailedBindingIsOpenAfterTheNodeRejectsThePod(t *testing.T) {
 	state.assumedOn(memberPod("a", "n1"))
 	state.Permit(mine, "a", version(1), "")
 	state.Unassumed(mine, "a", start)
-	if seats := state.reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
-		t.Fatalf("kept on n1: %v", seats)
-	}
+	require.Len(t, state.reserved(gang.Key{}, math.MinInt32)["n1"], 1, "kept on n1")
 	asker := memberPod("z", "")
 	asker.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "other"}
 	state.TurnAway(asker)
 	effects := state.NodeRefused(mine, version(1), memberPod("a", ""), "the node is too small now")
-	if got := names(effects.Activate); !slices.Equal(got, []string{"a", "z"}) {
-		t.Errorf("those that ask again: %v", got)
-	}
+	assert.Equal(t, []string{"a", "z"}, names(effects.Activate), "those that ask again")
 	openings := state.openings
 	state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{memberPod("a", "")}}, version(1),
 		memberPod("a", ""), &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, state.Now())
-	if state.openings == openings {
-		t.Error("nobody who has no place hears that the room is free")
-	}
+	assert.NotEqual(t, openings, state.openings, "nobody who has no place hears that the room is free")
 }
 
 func TestPodsThatWereTurnedDownAskAgainOnceTheirGangIsComplete(t *testing.T) {
 	state := known(2, memberPod("a", ""), memberPod("b", ""))
 	more := groupOf(3)
 	more.Generation = 2
-	if effects := state.PodGroupChanged(groupOf(2), more, start); len(effects.Activate) > 0 {
-		t.Errorf("of 2 pods of 3 ask again %v", names(effects.Activate))
-	}
-	if got := names(state.added(memberPod("c", "n1"), start).Activate); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("those that ask again: %v", got)
-	}
-	if got := names(state.added(memberPod("d", "n2"), start).Activate); len(got) > 0 {
-		t.Errorf("those that ask once more: %v", got)
-	}
+	effects := state.PodGroupChanged(groupOf(2), more, start)
+	assert.Empty(t, effects.Activate, "of 2 pods of 3 ask again %v", names(effects.Activate))
+	assert.Equal(t, []string{"a", "b"}, names(state.added(memberPod("c", "n1"), start).Activate), "those that ask again")
+	assert.Empty(t, names(state.added(memberPod("d", "n2"), start).Activate), "those that ask once more")
 }
 
 func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
 	state := known(2, memberPod("a", ""))
 	state.deleted(memberPod("a", ""), start)
-	if reason, _ := state.Queued(mine, memberPod("a", ""), start); reason == "" {
-		t.Fatal("it is not held")
-	}
+	reason, _ := state.Queued(mine, memberPod("a", ""), start)
+	require.NotEmpty(t, reason, "it is not held")
 	state.deleted(memberPod("a", ""), start)
 	state.groupDeleted(groupOf(2), start)
-	if len(state.gangs) > 0 {
-		t.Errorf("%d gangs are remembered", len(state.gangs))
-	}
+	assert.Empty(t, state.gangs, "gangs are remembered")
 }
 
 // Word of the moves of a pod comes late: it is on its way for one gang, and had a seat in the other, when it is in that
@@ -541,8 +476,6 @@ func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
 	state.assumedOn(ofOther(memberPod("a", "n2")))
 	state.Permit(other, "a", version(1), "")
 	state.PodChanged(ofOther(memberPod("a", "")), memberPod("a", ""), start)
-	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {
-		t.Errorf("room is kept for a pod that is on its way elsewhere: %v", got)
-	}
+	assert.Empty(t, reservedNames(state, gang.Key{Name: "third"}), "room is kept for a pod that is on its way elsewhere")
 	assert.Empty(t, cmp.Diff(map[types.UID]string{"a": "n2"}, state.nodeOf(mine)))
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -29,11 +30,9 @@ func TestAPodIsTriedAgainOnceItsGangMayBeMended(t *testing.T) {
 	if called := names(effects.Activate); !slices.Contains(called, "b") || !state.Mends(mine, start) {
 		t.Errorf("only %v are called", called)
 	}
-	if held, _ := state.Queued(mine, b, start); held != "" {
-		t.Errorf("it is held: %s", held)
-	}
+	held, _ := state.Queued(mine, b, start)
+	assert.Empty(t, held, "it is held")
 	state.deleted(ownedPod("a", "n1"), start)
-	if held, _ := state.Queued(mine, b, start); held == "" {
-		t.Error("the gang, of which nothing stands, starts with less than it needs")
-	}
+	held, _ = state.Queued(mine, b, start)
+	assert.NotEmpty(t, held, "the gang, of which nothing stands, starts with less than it needs")
 }

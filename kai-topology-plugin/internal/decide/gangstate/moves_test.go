@@ -83,18 +83,10 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 	}
 	assert.Empty(t, cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"again"}}, reservedNames(state, other)),
 		"reserved from others")
-	if got := state.reserved(mine, 0); len(got) > 0 {
-		t.Errorf("reserved from the gang itself: %v", got)
-	}
-	if got := state.Reserved(gang.Rank{Gang: other}, sets.New(mine)).Room; len(got) > 0 {
-		t.Errorf("reserved beside its move: %v", got)
-	}
-	if got := state.Reserved(gang.Rank{Gang: other}, sets.New(other)).Room; len(got) != 2 {
-		t.Errorf("reserved beside the move of another: %v", got)
-	}
-	if again := hold(state, stands); len(again.Seats) != 4 {
-		t.Errorf("seats that take the place of others: %+v", again.Seats)
-	}
+	assert.Empty(t, state.reserved(mine, 0), "reserved from the gang itself")
+	assert.Empty(t, state.Reserved(gang.Rank{Gang: other}, sets.New(mine)).Room, "reserved beside its move")
+	assert.Len(t, state.Reserved(gang.Rank{Gang: other}, sets.New(other)).Room, 2, "reserved beside the move of another")
+	assert.Len(t, hold(state, stands).Seats, 4, "seats that take the place of others")
 	assert.Empty(t, cmp.Diff(bothSeats, seatsIn(state, mine)))
 	strange := Move{Seats: []Placement{{Pod: pod("x"), Node: "n0"}}}
 	if held, got := state.HoldMove(other, strange, stay, start); held || len(got.Seats) > 0 {
@@ -187,9 +179,8 @@ func TestAMoveDoesNotTakeTheRoomOfAPodThatLeftSinceItWasDecided(t *testing.T) {
 	state.added(lost, start)
 	began := state.Now()
 	toN4 := Move{Seats: []Placement{{Pod: ownedPod("again", ""), Node: "n4"}}, Began: began}
-	if held, _ := state.HoldMove(mine, toN4, func(pod *corev1.Pod) bool { return pod == lost }, start); held {
-		t.Error("a seat is held where a pod left without word")
-	}
+	held, _ := state.HoldMove(mine, toN4, func(pod *corev1.Pod) bool { return pod == lost }, start)
+	assert.False(t, held, "a seat is held where a pod left without word")
 	state.deleted(lost, start)
 	holdSince(state, stands, began)
 	assert.Empty(t, cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"lost"}}, reservedNames(state, other)),
@@ -248,9 +239,8 @@ func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
 	}
 	standby.PodGroupChanged(written, movedGroup(), later)
 	standby.Leads(later)
-	if seats, _ := standby.moveSeats(mine); len(seats) > 0 {
-		t.Errorf("%d seats of a move that is over", len(seats))
-	}
+	seats, _ := standby.moveSeats(mine)
+	assert.Empty(t, seats, "seats of a move that is over")
 }
 
 // The move was decided without the pod, which may have taken the room.
@@ -310,9 +300,7 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 		{"nothing", nil, 0}, {"a move", map[gang.Key]Repair{mine: ahead, other: ahead}, 1},
 		{"the same", map[gang.Key]Repair{mine: ahead}, 0}, {"nothing any more", nil, 1},
 	} {
-		if effects := state.RepairsPlanned(step.round); len(effects.WriteStatus) != step.writes {
-			t.Errorf("%s: %v are written", step.what, effects.WriteStatus)
-		}
+		assert.Len(t, state.RepairsPlanned(step.round).WriteStatus, step.writes, "%s are written", step.what)
 		if told := state.Status(podGroup); told.Repair != step.round[mine] || told.Unplanned {
 			t.Errorf("%s: %+v", step.what, told)
 		}
@@ -320,18 +308,15 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 	state.RepairsPlanned(map[gang.Key]Repair{mine: ahead})
 	another := movedGroup()
 	another.UID = types.UID("another")
-	if told := state.Status(another).Repair; told != (Repair{}) {
-		t.Errorf("another of its name: %+v", told)
-	}
+	assert.Equal(t, Repair{}, state.Status(another).Repair, "another of its name")
 	// What an earlier process wrote is taken back by the first round.
 	next := New(anyone, nil)
 	podGroup.Status.Conditions = []metav1.Condition{
 		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
 	}
 	next.PodGroupChanged(nil, podGroup, start)
-	if effects := next.RepairsPlanned(nil); len(effects.WriteStatus) != 1 {
-		t.Errorf("%v are written in the first round", effects.WriteStatus)
-	}
+	effects := next.RepairsPlanned(nil)
+	assert.Len(t, effects.WriteStatus, 1, "%v are written in the first round", effects.WriteStatus)
 }
 
 // What is known of a move is of the PodGroup for which it was decided, and of no other of its name.
@@ -358,14 +343,11 @@ func TestAMoveWithoutSeats(t *testing.T) {
 		state, stands := moved(t)
 		hold(state, stands)
 		proceeds(state, func(move *Move) { move.Step = step })
-		if got := state.MoveOf(movedGroup()).Step; got != step {
-			t.Errorf("with its seats step %d is %d", step, got)
-		}
+		got := state.MoveOf(movedGroup()).Step
+		assert.Equal(t, step, got, "with its seats step %d is %d", step, got)
 		state.nodeGone("n3")
 		state.nodeGone("n4")
-		if got := state.MoveOf(movedGroup()).Step; got != want {
-			t.Errorf("without seats step %d is %d, want %d", step, got, want)
-		}
+		assert.Equal(t, want, state.MoveOf(movedGroup()).Step, "without seats step %d", step)
 	}
 }
 
@@ -385,8 +367,6 @@ func TestStepsOfAMove(t *testing.T) {
 		"it is given up for some time":   {rested.Decided("a group", nil, 1).Over(), rested},
 		"made, it is left alone no more": {rested.Made(), Progress{Step: MoveMade}},
 	} {
-		if diff := cmp.Diff(c.want, c.got, cmpopts.IgnoreUnexported(Progress{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(c.want, c.got, cmpopts.IgnoreUnexported(Progress{})), "%s (-want +got)", name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -92,9 +93,8 @@ func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
 				state.Placed(c.taking, nil)
 			}
 			key, by := state.Overdue(c.asking)
-			if got := key == big.Rank.Gang && by.Has(c.taking.Rank.Gang); got != c.want {
-				t.Errorf("gang %v is overdue, overtaken by %v", key, by)
-			}
+			assert.Equal(t, c.want, key == big.Rank.Gang && by.Has(c.taking.Rank.Gang),
+				"gang %v is overdue, overtaken by %v", key, by)
 		})
 	}
 }
@@ -103,9 +103,8 @@ func TestOvertakersAreCountedAfterARestart(t *testing.T) {
 	state, small := New(anyone, nil), taking(rank("small", 0, 200), "gpu")
 	asked := gang.Gang{PodGroup: groupOf(2)}
 	state.DidNotFit(&asked, big, 0, state.Now(), slices.Repeat([]Taking{small}, MaxOvertakes))
-	if key, _ := state.Overdue(small); key != big.Rank.Gang {
-		t.Error("it is not overdue")
-	}
+	key, _ := state.Overdue(small)
+	assert.Equal(t, big.Rank.Gang, key, "it is not overdue")
 }
 
 func TestOnlyTheLatestOvertakersAreRemembered(t *testing.T) {
@@ -126,9 +125,8 @@ func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
 	tried(state, big, 0)
 	overtake(state, rank("by", 0, 200), "gpu", MaxOvertakes)
 	effects := reserve(state, 3, start, "n1", "n1", "n2")
-	if !slices.Contains(effects.WriteStatus, big.Rank.Gang) || effects.Again != life {
-		t.Errorf("effects are %+v", effects)
-	}
+	assert.Contains(t, effects.WriteStatus, big.Rank.Gang, "effects are %+v", effects)
+	assert.Equal(t, life, effects.Again, "effects are %+v", effects)
 	want := []scheduling.ReservationStatus{{
 		Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1", "n1", "n2"},
 		Until: &metav1.Time{Time: start.Add(life)},
@@ -153,12 +151,9 @@ func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
 			t.Errorf("%s has to leave nodes %v to %v", name, slices.Collect(maps.Keys(reserved)), first)
 		}
 	}
-	if others := state.reserved(small.Gang, 0); len(others) > 0 {
-		t.Errorf("it counts as other reservations, too: %v", others)
-	}
-	if key, _ := state.Overdue(taking(small, "gpu")); key == big.Rank.Gang {
-		t.Error("it has room, and is overdue all the same")
-	}
+	assert.Empty(t, state.reserved(small.Gang, 0), "it counts as other reservations, too")
+	key, _ := state.Overdue(taking(small, "gpu"))
+	assert.NotEqual(t, big.Rank.Gang, key, "it has room, and is overdue all the same")
 }
 
 func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
@@ -211,13 +206,11 @@ func TestReservedRoomIsThatOfThePlanWhileThereIsOne(t *testing.T) {
 	} {
 		r := state.record(big.Rank.Gang)
 		during(r)
-		if got := nodes(); got != 0 {
-			t.Errorf("beside %s room on %d nodes is reserved", name, got)
-		}
+		got := nodes()
+		assert.Zero(t, got, "beside %s room on %d nodes is reserved", name, got)
 		r.plan, r.preempting = nil, nil
-		if got := nodes(); got != 1 {
-			t.Errorf("after %s room on %d nodes is reserved", name, got)
-		}
+		got = nodes()
+		assert.Equal(t, 1, got, "after %s room on %d nodes is reserved", name, got)
 	}
 }
 
@@ -226,13 +219,11 @@ func TestAGangThatNothingHelpsIsLookedAtAfterTwiceAsManyOvertakes(t *testing.T) 
 	tried(state, big, 0)
 	for _, times := range []int{MaxOvertakes, 2 * MaxOvertakes, 4 * MaxOvertakes} {
 		overtake(state, small.Rank, "gpu", times-1)
-		if key, _ := state.Overdue(small); key == big.Rank.Gang {
-			t.Fatalf("it is overdue before %d overtakes", times)
-		}
+		key, _ := state.Overdue(small)
+		require.NotEqual(t, big.Rank.Gang, key, "it is overdue before %d overtakes", times)
 		overtake(state, small.Rank, "gpu", 1)
-		if key, _ := state.Overdue(small); key != big.Rank.Gang {
-			t.Fatalf("it is not overdue after %d overtakes", times)
-		}
+		key, _ = state.Overdue(small)
+		require.Equal(t, big.Rank.Gang, key, "it is not overdue after %d overtakes", times)
 		reserve(state, 0, start)
 	}
 }
@@ -247,15 +238,12 @@ func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
 	overtake(state, small.Rank, "gpu", MaxOvertakes)
 	for i := range maxReserved {
 		key, _ := state.Overdue(small)
-		if key == (gang.Key{}) {
-			t.Fatalf("none is overdue after %d", i)
-		}
+		require.NotEqual(t, gang.Key{}, key, "none is overdue after %d", i)
 		member := Placement{Pod: pod(key.Name), Node: "n"}
 		state.ReserveOverdue(key, []Placement{member}, 1, start, life)
 	}
-	if key, _ := state.Overdue(small); key != (gang.Key{}) {
-		t.Errorf("%v is overdue beside %d that have room", key, maxReserved)
-	}
+	key, _ := state.Overdue(small)
+	assert.Equal(t, gang.Key{}, key, "%v is overdue beside %d that have room", key, maxReserved)
 }
 
 func TestTheHigherRankIsTriedFirst(t *testing.T) {
@@ -265,18 +253,14 @@ func TestTheHigherRankIsTriedFirst(t *testing.T) {
 	tried(state, big, 1)
 	tried(state, older, 1)
 	small := taking(rank("small", 0, 200), "gpu")
-	if first, _ := state.Ahead(small, 1, true); first != (gang.Key{}) {
-		t.Error("both have been tried since room became free")
-	}
-	if first, _ := state.Ahead(small, 2, true); first != older.Rank.Gang {
-		t.Errorf("first is %s", first)
-	}
-	if other, _ := state.Ahead(taking(small.Rank, "cpu"), 2, true); other != (gang.Key{}) {
-		t.Error("what is not scarce is not theirs")
-	}
-	if second, _ := state.Ahead(small, 2, true); second != big.Rank.Gang {
-		t.Errorf("second is %s", second)
-	}
+	first, _ := state.Ahead(small, 1, true)
+	assert.Equal(t, gang.Key{}, first, "both have been tried since room became free")
+	first, _ = state.Ahead(small, 2, true)
+	assert.Equal(t, older.Rank.Gang, first)
+	other, _ := state.Ahead(taking(small.Rank, "cpu"), 2, true)
+	assert.Equal(t, gang.Key{}, other, "what is not scarce is not theirs")
+	second, _ := state.Ahead(small, 2, true)
+	assert.Equal(t, big.Rank.Gang, second)
 }
 
 func TestAGangWithRoomHeldElsewhereGoesLast(t *testing.T) {
@@ -302,9 +286,8 @@ func TestAGangWithRoomHeldElsewhereGoesLast(t *testing.T) {
 			younger.Rank = rank("younger", 0, 1<<40)
 			younger.Rank.Begun = true
 			tried(state, younger, 1)
-			if first, _ := state.Ahead(taking(c.other, "gpu"), 2, true); (first != gang.Key{}) != c.ahead {
-				t.Errorf("first is %v", first)
-			}
+			first, _ := state.Ahead(taking(c.other, "gpu"), 2, true)
+			assert.Equal(t, c.ahead, first != gang.Key{}, "first is %v", first)
 		})
 	}
 	state, stands := moved(t)
@@ -313,7 +296,6 @@ func TestAGangWithRoomHeldElsewhereGoesLast(t *testing.T) {
 	older.Rank = gang.Rank{Gang: mine, Begun: true}
 	tried(state, older, 1)
 	nowhere := gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}
-	if first, _ := state.Ahead(taking(nowhere, "gpu"), 2, true); first != (gang.Key{}) {
-		t.Error("an older one that is to move goes before one that has nowhere to go")
-	}
+	first, _ := state.Ahead(taking(nowhere, "gpu"), 2, true)
+	assert.Equal(t, gang.Key{}, first, "an older one that is to move goes before one that has nowhere to go")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -130,26 +131,17 @@ func TestFindKnowsThePlanOfOneGenerationOnly(t *testing.T) {
 
 func TestRoomIsReservedUntilThePodStands(t *testing.T) {
 	state := twoPods()
-	if got := reservedNames(state, mine); len(got) > 0 {
-		t.Errorf("a gang is kept from its own room: %v", got)
-	}
+	assert.Empty(t, reservedNames(state, mine), "a gang is kept from its own room")
 	assert.Empty(t, cmp.Diff(map[string][]string{"n1": {"a"}, "n2": {"b"}}, reservedNames(state, other)),
 		"reserved by an open plan")
 	for range 2 {
-		if !state.on(mine, "a", "n1") {
-			t.Error("a pod on its planned node is refused, at once or the second time")
-		}
+		assert.True(t, state.on(mine, "a", "n1"), "a pod on its planned node is refused, at once or the second time")
 	}
 	assert.Empty(t, cmp.Diff(map[string][]string{"n2": {"b"}}, reservedNames(state, other)), "reserved once a stands")
-	if state.on(mine, "b", "n1") {
-		t.Error("a pod is accepted on another node than planned")
-	}
-	if permission, _ := state.Permit(mine, "a", version(1), ""); permission != Go {
-		t.Error("the gang cannot be let go")
-	}
-	if got := reservedNames(state, other); len(got) > 0 {
-		t.Errorf("room is still reserved for pods above the minimum: %v", got)
-	}
+	assert.False(t, state.on(mine, "b", "n1"), "a pod is accepted on another node than planned")
+	permission, _ := state.Permit(mine, "a", version(1), "")
+	assert.Equal(t, Go, permission, "the gang cannot be let go")
+	assert.Empty(t, reservedNames(state, other), "room is still reserved for pods above the minimum")
 	if node, standing := state.find(mine, 1, "b"); node != "n2" || standing != hasNode {
 		t.Errorf("a pod above the minimum lost its node: %q, %v", node, standing)
 	}
@@ -160,15 +152,10 @@ func TestAPodThatLosesItsNodeBreaksAPlanThatWaits(t *testing.T) {
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")
 	assert.Empty(t, cmp.Diff([]types.UID{"b"}, rejected(state.Unassumed(mine, "a", start))), "pods to send back")
-	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Return {
-		t.Error("a broken gang is let go")
-	}
-	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
-		t.Errorf("the last pod sends others back: %v", got)
-	}
-	if got := rejected(state.Unassumed(mine, "b", start)); got != nil {
-		t.Errorf("taking a pod off its node a second time sends others back: %v", got)
-	}
+	permission, _ := state.Permit(mine, "b", version(1), "")
+	assert.Equal(t, Return, permission, "a broken gang is let go")
+	assert.Nil(t, rejected(state.Unassumed(mine, "b", start)), "the last pod sends others back")
+	assert.Nil(t, rejected(state.Unassumed(mine, "b", start)), "taking a pod off its node a second time sends others back")
 }
 
 func TestAPodThatLosesItsNodeAfterTheReleaseDisturbsNoOther(t *testing.T) {
@@ -179,13 +166,9 @@ func TestAPodThatLosesItsNodeAfterTheReleaseDisturbsNoOther(t *testing.T) {
 	if permission != Go || len(release.Allow) != 2 || release.Released == nil || state.record(mine).plan != nil {
 		t.Fatalf("let go: %+v, %v", release, permission)
 	}
-	if got := rejected(state.Unassumed(mine, "a", start)); got != nil {
-		t.Errorf("pods of a gang that went are sent back: %v", got)
-	}
+	assert.Nil(t, rejected(state.Unassumed(mine, "a", start)), "pods of a gang that went are sent back")
 	assert.Empty(t, cmp.Diff([]string{"a", "b"}, names(assumedOf(state, mine))), "on a node, or with a seat there")
-	if state.settled(mine, "b") {
-		t.Error("a pod that stands is still awaited")
-	}
+	assert.False(t, state.settled(mine, "b"), "a pod that stands is still awaited")
 	assert.Empty(t, cmp.Diff([]string{"a"}, names(assumedOf(state, mine))), "a bound pod is remembered")
 }
 
@@ -223,13 +206,9 @@ func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
 			state.open(mine, 1, false, Placement{Pod: before, Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
 			test.happens(state)
 			effects := state.PodChanged(before, now, start)
-			if planned := state.record(mine).plan != nil; planned != test.planned {
-				t.Errorf("there is a plan: %v, want %v", planned, test.planned)
-			}
+			assert.Equal(t, test.planned, state.record(mine).plan != nil, "there is a plan")
 			assert.Empty(t, cmp.Diff(test.rejected, rejected(effects)), "pods to send back")
-			if called := slices.Contains(names(effects.Activate), "b"); called == test.planned {
-				t.Errorf("the other pod is called: %v", called)
-			}
+			assert.NotEqual(t, test.planned, slices.Contains(names(effects.Activate), "b"), "the other pod")
 			var on []string
 			for _, pod := range assumedOf(state, mine) {
 				on = append(on, gang.LeafOf(pod))
@@ -256,9 +235,7 @@ func TestAPodThatWasPutOnANodeCountsAsWhatItWasThen(t *testing.T) {
 			if permission, effects := state.Permit(mine, "b", version(1), ""); permission != Go || effects.Released == nil {
 				t.Errorf("the gang is not let go: %v", permission)
 			}
-			if broken := state.PodChanged(late, memberPod("a", ""), start).Broken; len(broken) > 0 {
-				t.Errorf("word of it breaks the plan: %v", broken)
-			}
+			assert.Empty(t, state.PodChanged(late, memberPod("a", ""), start).Broken, "word of it breaks the plan")
 		})
 	}
 }
@@ -270,9 +247,8 @@ func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
 	state := known(2, memberPod("b", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
 	state.on(mine, "a", "n1")
-	if effects := state.added(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
-		t.Errorf("the plan is broken: %+v", effects)
-	}
+	effects := state.added(gated, start)
+	assert.Zero(t, len(effects.Broken)+len(effects.Reject), "the plan is broken: %+v", effects)
 	assert.Empty(t, cmp.Diff([]string{"a"}, names(assumedOf(state, mine))), "pods on nodes")
 }
 
@@ -282,29 +258,21 @@ func TestAGangIsNotLeftToWaitForWordThatCameLate(t *testing.T) {
 	state.open(mine, 1, false, Placement{Pod: memberPod("b", ""), Node: "n2"})
 	state.record(mine).plan.tree = needing(2)
 	state.on(mine, "b", "n2")
-	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Wait {
-		t.Fatalf("the gang goes before anybody knows of its other pod: %v", permission)
-	}
+	permission, _ := state.Permit(mine, "b", version(1), "")
+	require.Equal(t, Wait, permission, "the gang goes before anybody knows of its other pod")
 	effects := state.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start)
 	assert.Empty(t, cmp.Diff([]types.UID{"b"}, rejected(effects)), "pods to send back")
-	if !slices.Contains(names(effects.Activate), "b") {
-		t.Errorf("it is not tried again: %v", names(effects.Activate))
-	}
+	assert.Contains(t, names(effects.Activate), "b", "it is not tried again")
 }
 
 func TestAPlannedPodThatVanishesIsMissed(t *testing.T) {
 	state := twoPods()
 	state.on(mine, "a", "n1")
-	if !state.settled(mine, "b") {
-		t.Error("nobody misses a planned pod")
-	}
+	assert.True(t, state.settled(mine, "b"), "nobody misses a planned pod")
 	effects := state.Break(mine, PodLost, "test")
-	if diff := cmp.Diff([]types.UID{"a"}, rejected(effects)); diff != "" || len(effects.Broken) != 1 {
-		t.Errorf("broken: %v, pods to send back (-want +got):\n%s", effects.Broken, diff)
-	}
-	if effects := state.Break(mine, PodLost, "test"); len(effects.Broken) > 0 {
-		t.Error("a plan is broken twice")
-	}
+	assert.Empty(t, cmp.Diff([]types.UID{"a"}, rejected(effects)))
+	assert.Len(t, effects.Broken, 1)
+	assert.Empty(t, state.Break(mine, PodLost, "test").Broken, "a plan is broken twice")
 }
 
 // The placement of a gang is known from its plan until the plan is broken, and not to a later gang of the same name.
@@ -320,9 +288,7 @@ func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	}
 	expect := func(when string, want *scheduling.PlacementStatus) {
 		t.Helper()
-		if diff := cmp.Diff(want, state.Status(asked.PodGroup).Placement); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, state.Status(asked.PodGroup).Placement), "%s (-want +got)", when)
 	}
 	two := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved}
 	expect("before", nil)

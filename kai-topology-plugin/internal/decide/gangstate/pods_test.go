@@ -3,6 +3,7 @@ package gangstate
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -32,9 +33,7 @@ func TestMayAsk(t *testing.T) {
 			if test.bound {
 				pod.Spec.NodeName = "node"
 			}
-			if got := mayAsk(pod); got != test.want {
-				t.Errorf("mayAsk is %v, want %v", got, test.want)
-			}
+			assert.Equal(t, test.want, mayAsk(pod))
 		})
 	}
 }
@@ -62,8 +61,6 @@ func TestWhichChangesOfAPodHaveItsGangAskedForAnew(t *testing.T) {
 		old.Spec.Containers = make([]corev1.Container, 1)
 		pod := old.DeepCopy()
 		test.change(pod)
-		if got := AsksElse(old, pod); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
+		assert.Equal(t, test.want, AsksElse(old, pod), name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,9 +41,7 @@ func TestAPodReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
 	state.deleted(pod("x"), start)
 	successor := pod("y")
 	successor.UID = "successor"
-	if effects := state.PodChanged(pod("y"), successor, start); !slices.Contains(names(effects.Activate), "a") {
-		t.Errorf("not ready: %v", names(effects.Activate))
-	}
+	assert.Contains(t, names(state.PodChanged(pod("y"), successor, start).Activate), "a", "not ready")
 }
 
 func TestNoPodLeavesForAGangThatWasChangedMeanwhile(t *testing.T) {
@@ -73,40 +73,32 @@ func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
 			state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID](), "",
 				asRead(asked, version(1)))
 			effects := state.deleted(stands, start)
-			if kept := state.View(asked.Key()).Preempts; kept != c.kept || c.kept != (len(effects.Nominations) == 0) {
-				t.Errorf("room is kept: %t; taken back: %v", kept, effects.Nominations)
-			}
+			assert.Equal(t, c.kept, state.View(asked.Key()).Preempts, "room is kept; taken back: %v", effects.Nominations)
+			assert.Equal(t, c.kept, len(effects.Nominations) == 0, "room is kept; taken back: %v", effects.Nominations)
 		})
 	}
 }
 
 func TestTheLastVictimMakesTheGangReady(t *testing.T) {
 	state := preemptingState()
-	if effects := state.deleted(pod("x"), start); len(effects.Activate) > 0 {
-		t.Errorf("ready while y stands: %v", names(effects.Activate))
-	}
+	effects := state.deleted(pod("x"), start)
+	assert.Empty(t, effects.Activate, "ready while y stands: %v", names(effects.Activate))
 	for range 2 {
 		state.deleted(pod("unknown"), start)
 	}
 	refused := &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
-	if told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now()); told.Message != "x and y leave" {
-		t.Errorf("told %q", told.Message)
-	}
-	if effects := state.deleted(pod("y"), start); !slices.Contains(names(effects.Activate), "a") || state.View(mine).Last != nil {
-		t.Errorf("not ready: %v", names(effects.Activate))
-	}
-	if effects := state.deleted(pod("y"), start); len(effects.Activate) > 0 {
-		t.Errorf("ready a second time: %v", names(effects.Activate))
-	}
-	if told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now()); told != refused {
-		t.Errorf("told %q when all have left", told.Message)
-	}
-	if ended := state.EndPreemption(mine); len(ended.Nominations) != 1 || len(state.EndPreemption(mine).Nominations) > 0 {
-		t.Error("not ended exactly once")
-	}
-	if state.View(mine).Preempts || len(state.reserved(other, 0)) > 0 {
-		t.Error("room is still kept")
-	}
+	told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now())
+	assert.Equal(t, "x and y leave", told.Message)
+	assert.Contains(t, names(state.deleted(pod("y"), start).Activate), "a", "not ready")
+	assert.Nil(t, state.View(mine).Last, "not ready")
+	effects = state.deleted(pod("y"), start)
+	assert.Empty(t, effects.Activate, "ready a second time: %v", names(effects.Activate))
+	told, _ = state.Refused(asking(), version(1), pod("a"), refused, state.Now())
+	assert.Same(t, refused, told, "told %q when all have left", told.Message)
+	require.Len(t, state.EndPreemption(mine).Nominations, 1, "not ended exactly once")
+	assert.Empty(t, state.EndPreemption(mine).Nominations, "not ended exactly once")
+	assert.False(t, state.View(mine).Preempts, "room is still kept")
+	assert.Empty(t, state.reserved(other, 0), "room is still kept")
 }
 
 func TestRoomThatIsBeingMadeIsRespected(t *testing.T) {
@@ -121,9 +113,8 @@ func TestRoomThatIsBeingMadeIsRespected(t *testing.T) {
 		"somebody above": {other, 6, 0},
 		"the gang":       {mine, 5, 0},
 	} {
-		if got := state.reserved(test.except, test.priority)["n1"]; len(got) != test.want {
-			t.Errorf("%s respects %d pods, want %d", name, len(got), test.want)
-		}
+		got := state.reserved(test.except, test.priority)["n1"]
+		assert.Len(t, got, test.want, "%s respects %d pods, want %d", name, len(got), test.want)
 	}
 }
 
@@ -138,24 +129,17 @@ func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 		}
 		return may
 	}
-	if !may(0) {
-		t.Error("a gang without a delay waits")
-	}
+	assert.True(t, may(0), "a gang without a delay waits")
 	group.Spec.PreemptionDelay = &metav1.Duration{Duration: time.Minute}
-	if may(0) || may(59*time.Second) {
-		t.Fatal("the delay is over at once, or too early")
-	}
+	require.False(t, may(0), "the delay is over at once, or too early")
+	require.False(t, may(59*time.Second), "the delay is over at once, or too early")
 	if effects := state.Tick(start.Add(59 * time.Second)); len(effects.Activate) > 0 || effects.Again != time.Second {
 		t.Errorf("too early: %+v", effects)
 	}
 	for _, want := range []int{1, 0} {
-		if effects := state.Tick(start.Add(time.Minute)); len(effects.Activate) != want {
-			t.Errorf("%d pods are activated, want %d", len(effects.Activate), want)
-		}
+		assert.Len(t, state.Tick(start.Add(time.Minute)).Activate, want, "pods are activated")
 	}
-	if !may(time.Minute) {
-		t.Error("the delay does not end")
-	}
+	assert.True(t, may(time.Minute), "the delay does not end")
 	asked := asking()
 	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
 	state.Planned(asked, version(1), nil, answer, []Placement{{Pod: asked.Pending[0], Node: "n1"}}, Taking{}, start)
@@ -170,14 +154,10 @@ func TestReservationsTellOfNodesThatAreLeftForAGang(t *testing.T) {
 	_, effects := state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID]("x"), "x leaves",
 		asRead(asked, version(1)))
 	want := []scheduling.ReservationStatus{{Reason: scheduling.ReservationPreempting, Nodes: []string{"n1", "n2", "n2"}}}
-	if diff := cmp.Diff(want, state.known(mine).reservationsStatus()); diff != "" || !slices.Contains(effects.WriteStatus, mine) {
-		t.Errorf("written %v (-want +got):\n%s", effects.WriteStatus, diff)
-	}
-	if got := state.known(other).reservationsStatus(); got != nil {
-		t.Errorf("another gang has %v", got)
-	}
+	assert.Empty(t, cmp.Diff(want, state.known(mine).reservationsStatus()))
+	assert.Contains(t, effects.WriteStatus, mine)
+	assert.Nil(t, state.known(other).reservationsStatus(), "another gang")
 	effects = state.EndPreemption(mine)
-	if got := state.known(mine).reservationsStatus(); got != nil || !slices.Contains(effects.WriteStatus, mine) {
-		t.Errorf("given up: %v, written %v", got, effects.WriteStatus)
-	}
+	assert.Nil(t, state.known(mine).reservationsStatus())
+	assert.Contains(t, effects.WriteStatus, mine)
 }

@@ -93,11 +93,9 @@ func TestMembersAreAskedForOncePerGang(t *testing.T) {
 		return []Member{at("a", NoRank, "n1"), at("b", NoRank, "n2")}
 	}
 	got := []int{state.Rank(mine, "b", members), state.Rank(mine, "a", members), state.Rank(mine, "b", members)}
-	if diff := cmp.Diff([]int{1, 0, 1}, got); diff != "" || asked != 1 {
-		t.Errorf("asked %d times; ranks (-want +got):\n%s", asked, diff)
-	}
+	assert.Empty(t, cmp.Diff([]int{1, 0, 1}, got))
+	assert.Equal(t, 1, asked)
 	clear(state.record(mine).ranks)
-	if got := state.Rank(mine, "b", members); got != 1 || asked != 2 {
-		t.Errorf("rank %d after %d looks", got, asked)
-	}
+	assert.Equal(t, 1, state.Rank(mine, "b", members))
+	assert.Equal(t, 2, asked)
 }

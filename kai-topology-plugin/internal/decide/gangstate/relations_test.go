@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -45,9 +46,8 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	state.added(member("standing", "n2"), start)
 	counted := func() (nodes [][]string) {
 		assembled, hold := gang.Assemble(replica(mine, "service"), nil, state.levels)
-		if assembled.Tree == nil || hold != nil && hold.Reason == scheduling.ReasonInvalid {
-			t.Fatal(hold)
-		}
+		require.NotNil(t, assembled.Tree, "%v", hold)
+		require.False(t, hold != nil && hold.Reason == scheduling.ReasonInvalid, "%v", hold)
 		assembled.Relate(state.Related)
 		for _, other := range assembled.Relations[0].Others {
 			nodes = append(nodes, other.Nodes...)
@@ -58,9 +58,7 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	state.open(other, 1, false, Placement{Pod: member("planned", ""), Node: "n1"})
 	assert.Empty(t, cmp.Diff([][]string{{"n1", "n2"}}, counted()), "with the plan")
 	state.groupDeleted(replica(other, "service"), start)
-	if got := counted(); len(got) > 0 {
-		t.Errorf("a gang without PodGroup counts in %v", got)
-	}
+	assert.Empty(t, counted(), "a gang without PodGroup counts")
 }
 
 // Whichever gang of a circle comes last, the one that need not wait any more tries again, though it is not near that
@@ -96,17 +94,11 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 		for _, one := range state.PodGroupChanged(nil, of(last), start).Activate {
 			woken.Insert(one.Name)
 		}
-		if !woken.Has("a-0") {
-			t.Errorf("%s comes last and wakes %v", circle[last], sets.List(woken))
-		}
+		assert.True(t, woken.Has("a-0"), "%s comes last and wakes %v", circle[last], sets.List(woken))
 		assembled, hold := gang.Assemble(of(0), []*corev1.Pod{pod(0)}, state.levels)
-		if hold != nil {
-			t.Fatal(hold.Message)
-		}
+		require.Nil(t, hold)
 		assembled.Relate(state.Related)
-		if !assembled.Relations[0].First {
-			t.Errorf("%s comes last, and a still waits", circle[last])
-		}
+		assert.True(t, assembled.Relations[0].First, "%s comes last, and a still waits", circle[last])
 	}
 }
 
@@ -127,9 +119,7 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 			state.open(mine, 1, false, Placement{Pod: member(mine, ""), Node: "n1"})
 			state.assumedOn(member(mine, "n1"))
 			permission, effects := state.Permit(mine, "mine", version(1), "")
-			if permission != Go {
-				t.Errorf("the gang may not go: %v", permission)
-			}
+			assert.Equal(t, Go, permission, "the gang may not go")
 			return effects
 		},
 		"by somebody else": func(state *State) Effects {
@@ -152,9 +142,8 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 				state.added(member(key, ""), start)
 			}
 			state.Opened(start)
-			if woken := names(get(state).Activate); !sets.New(woken...).Has("follower-0") {
-				t.Errorf("it lets try again %v", woken)
-			}
+			woken := names(get(state).Activate)
+			assert.True(t, sets.New(woken...).Has("follower-0"), "it lets try again %v", woken)
 		})
 	}
 }

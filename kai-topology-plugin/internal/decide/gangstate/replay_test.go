@@ -45,9 +45,8 @@ type line struct {
 // twice and nothing is kept without a reason. In the end, when all pods and PodGroups are gone, nothing is remembered.
 func TestRecordedRuns(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "runs", "*.jsonl"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no runs: %v", err)
-	}
+	require.NoError(t, err, "no runs")
+	require.NotEmpty(t, files, "no runs")
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl"), func(t *testing.T) {
 			golden, err := os.ReadFile(file)
@@ -83,9 +82,7 @@ func replay(t *testing.T, text []byte) []byte {
 	var written bytes.Buffer
 	for number, one := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
 		next := line{}
-		if err := json.Unmarshal(one, &next); err != nil {
-			t.Fatalf("line %d: %v", number+1, err)
-		}
+		require.NoError(t, json.Unmarshal(one, &next), "line %d", number+1)
 		switch {
 		case next.Start != nil:
 			p.start = *next.Start
@@ -93,9 +90,7 @@ func replay(t *testing.T, text []byte) []byte {
 			p.learn(next)
 		default:
 			next.Then = p.call(next)
-			if t.Failed() {
-				t.Fatalf("after line %d: %s", number+1, one)
-			}
+			require.False(t, t.Failed(), "after line %d: %s", number+1, one)
 		}
 		again, err := json.Marshal(next)
 		require.NoError(t, err)

@@ -1,11 +1,11 @@
 package gangstate
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,9 +36,8 @@ func released(t *testing.T) *State {
 		Placement{Pod: pod("b"), Node: "n2", Place: rack})
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")
-	if permission, _ := state.Permit(mine, "b", version(1), ""); permission != Go {
-		t.Fatal("the gang cannot be let go")
-	}
+	permission, _ := state.Permit(mine, "b", version(1), "")
+	require.Equal(t, Go, permission, "the gang cannot be let go")
 	return state
 }
 
@@ -49,15 +48,10 @@ func TestAPodWithAFailedBindingHasASeat(t *testing.T) {
 	if node, standing := state.find(mine, 2, "a"); node != "n1" || standing != hasNode {
 		t.Errorf("the pod is sent to %q, %v", node, standing)
 	}
-	if state.on(mine, "a", "n2") {
-		t.Error("the pod is accepted on another node")
-	}
-	if !state.on(mine, "a", "n1") || !goes(state, "a") {
-		t.Error("the pod is refused its seat, or waits there for a gang that has gone")
-	}
-	if got := reservedNames(state, other); len(got) > 0 {
-		t.Errorf("reserved although the node shows the pod: %v", got)
-	}
+	assert.False(t, state.on(mine, "a", "n2"), "the pod is accepted on another node")
+	assert.True(t, state.on(mine, "a", "n1"), "the pod is refused its seat, or waits there for a gang that has gone")
+	assert.True(t, goes(state, "a"), "the pod is refused its seat, or waits there for a gang that has gone")
+	assert.Empty(t, reservedNames(state, other), "reserved although the node shows the pod")
 }
 
 func TestASeatEnds(t *testing.T) {
@@ -78,12 +72,9 @@ func TestASeatEnds(t *testing.T) {
 			state.Unassumed(mine, "a", start)
 			state.settled(mine, "b")
 			end(state)
-			if got := reservedNames(state, other); len(got) > 0 {
-				t.Errorf("still reserved: %v", got)
-			}
-			if _, standing := state.find(mine, 1, "a"); standing == hasNode {
-				t.Error("the pod is still sent there")
-			}
+			assert.Empty(t, reservedNames(state, other), "still reserved")
+			_, standing := state.find(mine, 1, "a")
+			assert.NotEqual(t, hasNode, standing, "the pod is still sent there")
 		})
 	}
 }
@@ -114,9 +105,7 @@ func TestAPodThatIsBeingBoundGetsNoSeatOnANodeThatIsNotItsOwn(t *testing.T) {
 	state := released(t)
 	state.Misplaced(mine, "a", nil)
 	state.Unassumed(mine, "a", start)
-	if got := reservedNames(state, other); len(got) > 0 {
-		t.Errorf("reserved: %v", got)
-	}
+	assert.Empty(t, reservedNames(state, other))
 }
 
 func TestWaitingGangsTryAgainWhenASeatEnds(t *testing.T) {
@@ -127,9 +116,8 @@ func TestWaitingGangsTryAgainWhenASeatEnds(t *testing.T) {
 	if effects := state.Tick(start); len(effects.Activate) > 0 || effects.Again != SeatLife {
 		t.Errorf("too early: %+v", effects)
 	}
-	if effects := state.Tick(start.Add(SeatLife)); !slices.Contains(names(effects.Activate), "plain") {
-		t.Errorf("not activated: %+v", effects)
-	}
+	effects := state.Tick(start.Add(SeatLife))
+	assert.Contains(t, names(effects.Activate), "plain", "not activated: %+v", effects)
 	if effects := state.Tick(start.Add(SeatLife)); len(effects.Activate) > 0 || effects.Again != 0 {
 		t.Errorf("twice: %+v", effects)
 	}
@@ -181,9 +169,7 @@ func TestPlace(t *testing.T) {
 		"a label that has gone":      {map[string]string{"zone": "z"}, false},
 		"a label that is no level's": {map[string]string{"zone": "z", "rack": "", "other": "p"}, true},
 	} {
-		if got := place.Is(test.labels); got != test.is {
-			t.Errorf("%s: %v, want %v", name, got, test.is)
-		}
+		assert.Equal(t, test.is, place.Is(test.labels), name)
 	}
 }
 
@@ -195,16 +181,14 @@ func TestAPodThatWasLeftOutWaitsForThePlanOfItsSiblings(t *testing.T) {
 	if permission, release := state.Permit(mine, "a", version(1), ""); permission != Go || release.Released == nil {
 		t.Fatalf("let go: %+v, %v", release, permission)
 	}
-	if _, standing := state.find(mine, 1, "late"); standing != leftOut {
-		t.Errorf("a late pod is planned beside those that are on their way: %v", standing)
-	}
+	_, standing := state.find(mine, 1, "late")
+	assert.Equal(t, leftOut, standing, "a late pod is planned beside those that are on their way")
 	state.on(mine, "b", "n2")
 	if permission, release := state.Permit(mine, "b", version(1), ""); permission != Go || release.Released != nil {
 		t.Fatalf("the last one: %+v, %v", release, permission)
 	}
-	if _, standing := state.find(mine, 1, "late"); standing != unplanned {
-		t.Errorf("a late pod is not planned when the others have their nodes: %v", standing)
-	}
+	_, standing = state.find(mine, 1, "late")
+	assert.Equal(t, unplanned, standing, "a late pod is not planned when the others have their nodes")
 	state.open(mine, 1, true, Placement{Pod: pod("late"), Node: "n3"})
 	state.on(mine, "late", "n3")
 	if permission, release := state.Permit(mine, "late", version(1), ""); permission != Go || release.Released != nil {
@@ -226,9 +210,7 @@ func TestWaitingGangsTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 		state.Unassumed(mine, "a", start)
 		tried(state, Claim{Rank: gang.Rank{Gang: other}}, 0)
 		state.Refused(waiting(), version(1), pod("w"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
-		if effects := end(state); !slices.Contains(names(effects.Activate), "w") {
-			t.Errorf("%s: the pod that waits for room is not activated: %v", name, names(effects.Activate))
-		}
+		assert.Contains(t, names(end(state).Activate), "w", "%s: the pod that waits for room is not activated", name)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
@@ -19,29 +21,24 @@ func sharingGang(t *testing.T, rides string) (state *State, of Permission, effec
 		})
 	})
 	share := func(pod, node string, sharing kubeframework.Sharing) (Permission, Effects) {
-		if wanted, _ := state.Assumed(mine, memberPod(pod, node), sharing); !wanted {
-			t.Fatal("not planned")
-		}
+		wanted, _ := state.Assumed(mine, memberPod(pod, node), sharing)
+		require.True(t, wanted, "not planned")
 		return state.Permit(mine, types.UID(pod), version(1), "")
 	}
-	if permission, _ := share("a", "n1", kubeframework.Sharing{Allocates: []string{"channel"}}); permission != Wait {
-		t.Fatalf("%v alone", permission)
-	}
+	permission, _ := share("a", "n1", kubeframework.Sharing{Allocates: []string{"channel"}})
+	require.Equal(t, Wait, permission)
 	of, effects = share("b", "n2", kubeframework.Sharing{Rides: []string{rides}})
 	return state, of, effects
 }
 
 func TestAPodIsBoundAfterTheOneThatAllocatesTheirClaim(t *testing.T) {
 	state, permission, effects := sharingGang(t, "channel")
-	if permission != Wait || !slices.Equal(effects.Allow, []types.UID{"a"}) {
-		t.Fatalf("%v, and %v go, before the claim is allocated", permission, effects.Allow)
-	}
+	require.Equal(t, Wait, permission)
+	require.Equal(t, []types.UID{"a"}, effects.Allow)
 	if permission, effects = state.Provided(mine, "a"); permission != Go || !slices.Equal(effects.Allow, []types.UID{"b"}) {
 		t.Errorf("%v, and %v go, once the claim is allocated", permission, effects.Allow)
 	}
-	if again := state.Tick(start); !slices.Equal(again.Allow, []types.UID{"b"}) {
-		t.Errorf("%v go, if one was not in the list of those that wait yet", again.Allow)
-	}
+	assert.Equal(t, []types.UID{"b"}, state.Tick(start).Allow, "go, if one was not in the list of those that wait yet")
 }
 
 func TestPodsThatShareAClaimAreEnteredInItOneAfterTheOther(t *testing.T) {
@@ -68,13 +65,11 @@ func TestPodsWithAnUnallocatedClaimComeBack(t *testing.T) {
 		t.Errorf("rejected are %v, and %v go", effects.Reject, effects.Allow)
 	}
 	state.Unassumed(mine, "b", start)
-	if got := reservedNames(state, other); len(got) > 0 || len(state.record(mine).claims) > 0 {
-		t.Errorf("room is kept: %v", got)
-	}
+	assert.Empty(t, reservedNames(state, other), "room is kept")
+	assert.Empty(t, state.record(mine).claims, "room is kept")
 }
 
 func TestAPodDoesNotWaitForAClaimThatAnotherGangAllocates(t *testing.T) {
-	if _, permission, _ := sharingGang(t, "elsewhere"); permission != Return {
-		t.Errorf("%v", permission)
-	}
+	_, permission, _ := sharingGang(t, "elsewhere")
+	assert.Equal(t, Return, permission)
 }

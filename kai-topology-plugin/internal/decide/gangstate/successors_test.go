@@ -191,12 +191,8 @@ func TestPodsThatLeaveASeat(t *testing.T) {
 				want = map[string][]string{}
 			}
 			assert.Empty(t, cmp.Diff(want, reservedNames(state, other)), "reserved for others")
-			if own := reservedNames(state, mine); len(own) > 0 {
-				t.Errorf("the gang itself is kept out of %v", own)
-			}
-			if held := len(effects.Seats) - len(ended(effects)); held != len(want) {
-				t.Errorf("told of are %+v", effects.Seats)
-			}
+			assert.Empty(t, reservedNames(state, mine), "the gang itself is kept out")
+			assert.Equal(t, len(want), len(effects.Seats)-len(ended(effects)), "told of are %+v", effects.Seats)
 		})
 	}
 }
@@ -243,12 +239,8 @@ func TestWhatEndsASeat(t *testing.T) {
 			state.deleted(ownedPod("a", "n1"), start)
 			effects := test.end(state)
 			assert.Empty(t, cmp.Diff([]SeatEnd{test.want}, ended(effects)), "why it ends")
-			if got := reservedNames(state, other); len(got) > 0 {
-				t.Errorf("still reserved: %v", got)
-			}
-			if again := ended(state.Tick(minute)); len(again) > 0 {
-				t.Errorf("it ends once more: %v", again)
-			}
+			assert.Empty(t, reservedNames(state, other), "still reserved")
+			assert.Empty(t, ended(state.Tick(minute)), "it ends once more")
 		})
 	}
 }
@@ -299,18 +291,13 @@ func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
 		state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
 		later := start.Add(2 * LongestSeatHold)
 		state.Tick(later)
-		if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
-			t.Fatalf("%s: reserved while the pod is on its way out (-want +got):\n%s", said, diff)
-		}
+		require.Empty(t, cmp.Diff(seatOfA, reservedNames(state, other)),
+			"%s: reserved while the pod is on its way out (-want +got)", said)
 		if effects := state.deleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 || effects.Again > hold {
 			t.Errorf("%s: looked at again after %s", said, effects.Again)
 		}
-		if ends := ended(state.Tick(later.Add(hold - time.Second))); len(ends) > 0 {
-			t.Errorf("%s: too early: %v", said, ends)
-		}
-		if diff := cmp.Diff([]SeatEnd{SeatExpired}, ended(state.Tick(later.Add(hold)))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", said, diff)
-		}
+		assert.Empty(t, ended(state.Tick(later.Add(hold-time.Second))), "%s: too early", said)
+		assert.Empty(t, cmp.Diff([]SeatEnd{SeatExpired}, ended(state.Tick(later.Add(hold)))), "%s (-want +got)", said)
 	}
 }
 
@@ -320,9 +307,7 @@ func TestAPodLeavesOneSeat(t *testing.T) {
 	state.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start)
 	state.added(ownedPod("c", "n3"), start)
 	state.deleted(ownedPod("a", "n1", stopping), start)
-	if got := reservedNames(state, other); len(got) > 0 {
-		t.Errorf("reserved although the successor stands: %v", got)
-	}
+	assert.Empty(t, reservedNames(state, other), "reserved although the successor stands")
 }
 
 func TestOnlyAHigherPriorityPassesASeat(t *testing.T) {
@@ -332,9 +317,8 @@ func TestOnlyAHigherPriorityPassesASeat(t *testing.T) {
 	state.deleted(ownedPod("a", "n1", important), start)
 	for priority, want := range map[int32]int{0: 1, 10: 1, 11: 0} {
 		for _, asking := range []gang.Key{other, {}} {
-			if got := len(state.reserved(asking, priority)); got != want {
-				t.Errorf("%q with priority %d has to respect %d seats, want %d", asking, priority, got, want)
-			}
+			got := len(state.reserved(asking, priority))
+			assert.Equal(t, want, got, "%q with priority %d has to respect %d seats, want %d", asking, priority, got, want)
 		}
 	}
 }
@@ -363,9 +347,7 @@ func TestAWaitingGangTriesAgainWhenASeatEnds(t *testing.T) {
 			state.TurnAway(pod("plain"))
 			woken := names(test.end(state).Activate)
 			for _, name := range []string{"w", "plain"} {
-				if slices.Contains(woken, name) != test.wakes {
-					t.Errorf("woken are %v", woken)
-				}
+				assert.Equal(t, test.wakes, slices.Contains(woken, name), "woken are %v", woken)
 			}
 		})
 	}
@@ -382,9 +364,7 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 		{Nodes: []string{"n1"}, Requests: one, Until: ptr.To(metav1.NewTime(start.Add(SeatHold)).Rfc3339Copy())},
 		{Nodes: []string{"n2"}, Requests: one},
 	}
-	if diff := cmp.Diff(want, group.Status.Seats); diff != "" {
-		t.Fatalf("the status (-want +got):\n%s", diff)
-	}
+	require.Empty(t, cmp.Diff(want, group.Status.Seats), "the status (-want +got)")
 	for name, test := range map[string]struct {
 		after time.Duration
 		nodes []string
@@ -425,24 +405,17 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			for node, pods := range after.reserved(other, 0) {
 				for _, pod := range pods {
 					held = append(held, node)
-					if diff := cmp.Diff(one, requestsOf(pod)); diff != "" {
-						t.Errorf("what is reserved on %s (-want +got):\n%s", node, diff)
-					}
+					assert.Empty(t, cmp.Diff(one, requestsOf(pod)), "what is reserved on %s (-want +got)", node)
 				}
 			}
-			if above := after.reserved(other, 1); len(above) > 0 {
-				t.Errorf("a gang of a higher priority than any pod has to leave alone %v", above)
-			}
+			assert.Empty(t, after.reserved(other, 1), "a gang of a higher priority than any pod has to leave alone")
 			slices.Sort(held)
 			assert.Empty(t, cmp.Diff(test.want, held), "nodes")
-			if ends := ended(after.added(ownedPod("c", "n1"), now)); len(held) > 0 &&
-				!slices.Contains(ends, SeatFilled) {
-				t.Errorf("a successor fills none: %v", ends)
-			}
+			ends := ended(after.added(ownedPod("c", "n1"), now))
+			assert.False(t, len(held) > 0 &&
+				!slices.Contains(ends, SeatFilled), "a successor fills none: %v", ends)
 			after.Tick(now.Add(LongestSeatHold))
-			if held := after.reserved(other, 0); len(held) > 0 {
-				t.Errorf("held for ever: %v", held)
-			}
+			assert.Empty(t, after.reserved(other, 0), "held for ever")
 		})
 	}
 }
@@ -481,29 +454,21 @@ func TestSeatsThatAreAlikeAreToldTogether(t *testing.T) {
 		state.deleted(further(i), start)
 	}
 	told := state.known(mine).seatsStatus()
-	if len(told) != 1 || !slices.Equal(told[0].Nodes, []string{"m0", "m1", "m2", "m3", "m4"}) {
-		t.Errorf("%+v", told)
-	}
+	require.Len(t, told, 1)
+	assert.Equal(t, []string{"m0", "m1", "m2", "m3", "m4"}, told[0].Nodes)
 }
 
 func TestAPodIsFoundBeforeItsEvent(t *testing.T) {
 	state := standingPair()
 	misses := func(node string, pods ...types.UID) bool {
 		missed, err := state.unheard(node, &shown{nodes: map[string][]types.UID{node: pods}})
-		if err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, err)
 		return missed
 	}
-	if misses("n1", "a") || misses("n3") {
-		t.Error("a pod is missed where none left")
-	}
-	if !misses("n1") {
-		t.Error("a pod that left its node is not missed")
-	}
+	assert.False(t, misses("n1", "a"), "a pod is missed where none left")
+	assert.False(t, misses("n3"), "a pod is missed where none left")
+	assert.True(t, misses("n1"), "a pod that left its node is not missed")
 	state.deleted(ownedPod("a", "n1"), start)
-	if misses("n1") {
-		t.Error("a pod is missed of which word has come")
-	}
+	assert.False(t, misses("n1"), "a pod is missed of which word has come")
 	assert.Empty(t, cmp.Diff([]string{"a"}, names(state.seatsOn("n1", other))), "seats")
 }

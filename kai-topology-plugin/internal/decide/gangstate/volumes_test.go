@@ -3,6 +3,8 @@ package gangstate
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,14 +18,11 @@ func claiming(t *testing.T) *State {
 		})
 	})
 	for pod, node := range map[string]string{"a": "n1", "b": "n2"} {
-		if !state.assumedOn(memberPod(pod, node)) {
-			t.Fatal("not planned")
-		}
+		require.True(t, state.assumedOn(memberPod(pod, node)), "not planned")
 	}
 	state.Permit(mine, "a", version(1), "")
-	if permission, _ := state.Permit(mine, "b", version(1), "data-b"); permission != Go {
-		t.Fatal("not let go")
-	}
+	permission, _ := state.Permit(mine, "b", version(1), "data-b")
+	require.Equal(t, Go, permission, "not let go")
 	return state
 }
 
@@ -34,9 +33,8 @@ func (s *State) permitted(pod types.UID) Permission {
 
 func TestNoPodIsBoundBeforeTheGangHasItsVolumes(t *testing.T) {
 	state := claiming(t)
-	if permission := state.permitted("a"); permission != Wait || state.Status(groupOf(2)).Claim != "data-b" {
-		t.Fatalf("%v while claim %q has no volume", permission, state.Status(groupOf(2)).Claim)
-	}
+	require.Equal(t, Wait, state.permitted("a"))
+	require.Equal(t, "data-b", state.Status(groupOf(2)).Claim)
 	permission, effects := state.Provided(mine, "b")
 	if permission != Go || !effects.Provided || state.permitted("a") != Go || state.Status(groupOf(2)).Claim != "" {
 		t.Errorf("%v, %+v, and the other pod waits, with all volumes", permission, effects)
@@ -54,9 +52,8 @@ func TestAGangWithoutItsVolumeComesBackAsAWhole(t *testing.T) {
 				t.Errorf("the other pod is %v: %+v", state.permitted("a"), effects)
 			}
 			state.Unassumed(mine, "a", start)
-			if got := reservedNames(state, other); len(got) > 0 || len(state.record(mine).claims) > 0 {
-				t.Errorf("room is kept: %v", got)
-			}
+			assert.Empty(t, reservedNames(state, other), "room is kept")
+			assert.Empty(t, state.record(mine).claims, "room is kept")
 		})
 	}
 }
@@ -66,12 +63,8 @@ func TestAnOptionalPodHoldsUpNoOther(t *testing.T) {
 	fewer := groupOf(1)
 	fewer.Generation = 2
 	state.change(mine, func(r *record, _ *Effects) { state.setPodGroup(r, fewer) })
-	if permission := state.permitted("a"); permission != Go {
-		t.Errorf("%v", permission)
-	}
+	assert.Equal(t, Go, state.permitted("a"))
 	state = claiming(t)
 	state.added(memberPod("c", "n3"), start)
-	if permission := state.permitted("a"); permission != Go {
-		t.Errorf("%v although the gang has started", permission)
-	}
+	assert.Equal(t, Go, state.permitted("a"), "although the gang has started")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +61,7 @@ func TestWhatAGangWaitsFor(t *testing.T) {
 			Rank:   gang.Rank{Since: time.Unix(7, 0), Gang: gang.Key{Namespace: "ns", Name: "g"}},
 			Scarce: test.scarce,
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, got), "%s (-want +got)", name)
 	}
 }
 
@@ -80,9 +79,7 @@ func TestWhatPodsAskFor(t *testing.T) {
 		"pods that are alike and one that is not": {[]*corev1.Pod{gpu, gpu, cpu, gpu}, "cpu " + gpus + " pods"},
 	} {
 		got := strings.Join(slices.Sorted(maps.Keys(Asks(test.pods))), " ")
-		if got != test.want {
-			t.Errorf("%s: asked is for %q, want %q", name, got, test.want)
-		}
+		assert.Equal(t, test.want, got, "%s: asked", name)
 	}
 }
 
@@ -92,9 +89,8 @@ func TestWhatAGangTakes(t *testing.T) {
 		Pending:  []*corev1.Pod{asks(map[string]string{gpus: "1"})},
 	}
 	got := TakingOf(assembled, &solve.Answer{Nodes: map[string]string{"p0": "b"}})
-	if got.Rank.Gang.Name != "g" || !got.Asks.Has(gpus) {
-		t.Errorf("%v takes %v", got.Rank, got.Asks)
-	}
+	assert.Equal(t, "g", got.Rank.Gang.Name, "%v takes %v", got.Rank, got.Asks)
+	assert.True(t, got.Asks.Has(gpus), "%v takes %v", got.Rank, got.Asks)
 	if got := TakingOf(assembled, &solve.Answer{}); got.Rank.Gang.Name != "g" || len(got.Asks) > 0 {
 		t.Errorf("%v takes %v without a node", got.Rank, got.Asks)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,9 +108,7 @@ func gangOf(t *testing.T, name string, pods, each int, change func(*gang.Gang)) 
 	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) {
 		return podgrouptree.Hierarchy{{Key: "rack"}}, true
 	})
-	if hold != nil {
-		t.Fatal(hold.Message)
-	}
+	require.Nil(t, hold)
 	if change != nil {
 		change(assembled)
 	}
@@ -123,9 +122,8 @@ func (s *starved) kept() gangstate.Reserved {
 
 func (s *starved) reserved(t *testing.T) string {
 	t.Helper()
-	if _, _, err := s.Before(t.Context(), taking(t, "next"), start); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.Before(t.Context(), taking(t, "next"), start)
+	require.NoError(t, err)
 	return strings.Join(s.kept().Nodes, " ")
 }
 
@@ -155,12 +153,9 @@ func TestRoomIsReservedWhereTheGangFitsWithoutItsOvertakers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStarved(t, c.change)
-			if got := s.reserved(t); got != c.want {
-				t.Errorf("reserved is %q, want %q", got, c.want)
-			}
-			if got := s.reserved(t); got != c.want {
-				t.Errorf("reserved is %q once it was asked twice, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, s.reserved(t))
+			got := s.reserved(t)
+			assert.Equal(t, c.want, got, "reserved is %q once it was asked twice, want %q", got, c.want)
 		})
 	}
 }
@@ -174,15 +169,12 @@ func TestNothingIsReserved(t *testing.T) {
 	} {
 		s := newStarved(t, nil)
 		change(s)
-		if got := s.reserved(t); got != "" {
-			t.Errorf("%s: reserved is %q", name, got)
-		}
+		assert.Empty(t, s.reserved(t), "%s: reserved", name)
 	}
 	s := newStarved(t, nil)
 	s.Request = func(gang.Key) (*solve.Request, error) { return nil, errors.New("no answer") }
-	if _, _, err := s.Before(t.Context(), taking(t, "next"), start); err == nil || !strings.Contains(err.Error(), "ns/big") {
-		t.Errorf("the error is %v", err)
-	}
+	_, _, err := s.Before(t.Context(), taking(t, "next"), start)
+	assert.ErrorContains(t, err, "ns/big")
 }
 
 func TestReservedRoomLastsWhilePodsLeaveIt(t *testing.T) {
@@ -190,9 +182,7 @@ func TestReservedRoomLastsWhilePodsLeaveIt(t *testing.T) {
 	s.reserved(t)
 	half, all := start.Add(DefaultReserveFor/2), start.Add(DefaultReserveFor)
 	leaves := standing("on-r1-a", "r1-a")
-	if err := s.offline.Change(kubeframework.Change{Leave: []*corev1.Pod{leaves}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.offline.Change(kubeframework.Change{Leave: []*corev1.Pod{leaves}}))
 	s.Extend(s.big.Key(), half)
 	if s.Gangs.Tick(all); len(s.kept().Nodes) == 0 {
 		t.Error("it ended although a pod left")
@@ -202,21 +192,15 @@ func TestReservedRoomLastsWhilePodsLeaveIt(t *testing.T) {
 		t.Error("it lasts although no further pod left")
 	}
 	s.Extend(s.big.Key(), all)
-	if effects := s.Gangs.Tick(all.Add(time.Hour)); effects.Again != 0 {
-		t.Error("what has ended is extended")
-	}
+	assert.Zero(t, s.Gangs.Tick(all.Add(time.Hour)).Again, "what has ended is extended")
 }
 
 func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 	s := newStarved(t, nil)
-	if got := Note(s.kept()); got != "" {
-		t.Errorf("before it says %q", got)
-	}
+	assert.Empty(t, Note(s.kept()), "before it")
 	s.reserved(t)
 	const want = "room on r1-a, r1-b is reserved for gang ns/big, which ranks higher and has been overtaken too often"
-	if got := Note(s.kept()); got != want {
-		t.Errorf("it says %q", got)
-	}
+	assert.Equal(t, want, Note(s.kept()))
 	var placements []gangstate.Placement
 	for i, node := range []string{"e", "d", "c", "b", "a"} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}
@@ -225,7 +209,6 @@ func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 	s.Gangs.PodGroupChanged(s.big.PodGroup, nil, start)
 	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now(), nil)
 	s.Gangs.ReserveOverdue(s.big.Key(), slices.Clone(placements), 0, start, time.Hour)
-	if got := Note(s.kept()); !strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved") {
-		t.Errorf("it says %q", got)
-	}
+	got := Note(s.kept())
+	assert.True(t, strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved"), "it says %q", got)
 }

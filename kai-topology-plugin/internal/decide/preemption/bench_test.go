@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/shared/packing"
 )
@@ -126,9 +128,7 @@ func BenchmarkChoose(b *testing.B) {
 			for b.Loop() {
 				answer = preemption.Choose(q)
 			}
-			if answer == nil {
-				b.Fatal("no victims")
-			}
+			require.NotNil(b, answer, "no victims")
 			b.ReportMetric(float64(answer.Trials), "what-ifs")
 			b.ReportMetric(float64(len(answer.Victims)), "victims")
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -81,9 +82,7 @@ func TestCandidates(t *testing.T) {
 			groups := reader(groupOf("open", ""), groupOf("spared", scheduling.NonPreemptible))
 			found, err := preemption.CandidatesFor(itself, nodeWith(c.pods...), groups, preemption.Budgets{})
 			require.NoError(t, err)
-			if found.Empty() != c.empty {
-				t.Errorf("there is nobody: %t, want %t", found.Empty(), c.empty)
-			}
+			assert.Equal(t, c.empty, found.Empty(), "there is nobody")
 		})
 	}
 }
@@ -114,9 +113,8 @@ func TestLeftoversLeaveForGangsNotBelowThem(t *testing.T) {
 		core.Labels[kai.LabelSubGroupName], left.Labels[kai.LabelSubGroupName] = "a", c.leaf
 		found, err := preemption.CandidatesFor(gang.Rank{Priority: c.priority}, nodeWith(core, left), reader(group),
 			preemption.Budgets{})
-		if err != nil || found.Empty() != c.empty {
-			t.Errorf("%s: nobody leaves: %t, want %t, error %v", name, found.Empty(), c.empty, err)
-		}
+		require.NoError(t, err, name)
+		assert.Equal(t, c.empty, found.Empty(), name)
 	}
 }
 
@@ -157,9 +155,8 @@ func TestOnlyLeftoversOfLowerRanksLeaveForAGroupThatAGangCanDoWithout(t *testing
 			pods[2].Labels[kai.LabelSubGroupName] = "core"
 		}
 		found, err := preemption.LeftoversBelow(asking, nodeWith(pods...), reader(group), preemption.Budgets{})
-		if err != nil || found.Empty() != c.empty {
-			t.Errorf("%s: nobody leaves: %t, want %t, error %v", name, found.Empty(), c.empty, err)
-		}
+		require.NoError(t, err, name)
+		assert.Equal(t, c.empty, found.Empty(), name)
 	}
 }
 
@@ -177,9 +174,7 @@ func TestAPodGroupThatCannotBeReadIsAnError(t *testing.T) {
 	broken := func(gang.Key) (*scheduling.PodGroup, error) { return nil, errors.New("the cache is broken") }
 	_, err := preemption.CandidatesFor(gang.Rank{Priority: 5}, nodeWith(podOn("a", "open", 1)), broken,
 		preemption.Budgets{})
-	if err == nil {
-		t.Error("the gang is a candidate though nobody knows whether it is preemptible")
-	}
+	assert.Error(t, err, "the gang is a candidate though nobody knows whether it is preemptible")
 }
 
 func TestBudgetsCountThePodsThatTheySelect(t *testing.T) {
@@ -208,8 +203,6 @@ func TestBudgetsCountThePodsThatTheySelect(t *testing.T) {
 		"one pod is counted as gone": {[]*policyv1.PodDisruptionBudget{budget("x", 0, either, "a")}, 1},
 		"one that selects nothing":   {[]*policyv1.PodDisruptionBudget{budget("x", 0, &metav1.LabelSelector{})}, 0},
 	} {
-		if got := preemption.BudgetsOf(c.budgets).Violations(pods); got != c.want {
-			t.Errorf("%s: overdrawn by %d, want %d", name, got, c.want)
-		}
+		assert.Equal(t, c.want, preemption.BudgetsOf(c.budgets).Violations(pods), "%s: overdrawn", name)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/shared/packing"
@@ -131,9 +132,8 @@ func TestTheBudgetHoldsForTheWholeChoice(t *testing.T) {
 					continue
 				}
 				// Two looks at all, and a domain's: its pool, its two beginnings, and a share of the search for each.
-				if most := budget + 8*(budget/16+1) + 6*len(all.Workloads)*2; answer.Steps > most {
-					t.Errorf("with a budget of %d the choice takes %d steps in %d what-ifs", budget, answer.Steps, answer.Trials)
-				}
+				assert.LessOrEqual(t, answer.Steps, budget+8*(budget/16+1)+6*len(all.Workloads)*2,
+					"with a budget of %d the choice takes %d steps in %d what-ifs", budget, answer.Steps, answer.Trials)
 			}
 		})
 	}
@@ -148,10 +148,6 @@ func TestDomainsThatAreTooSmallCostNoWhatIf(t *testing.T) {
 	s.racks = append(s.racks, []int64{2, 2})
 	s.workloads = append(s.workloads, single("a", 9, nodeName(40, 0), 2), single("b", 9, nodeName(40, 1), 2))
 	answer := s.choose(t)
-	if diff := cmp.Diff([]string{"a", "b"}, s.names(answer)); diff != "" {
-		t.Fatalf("victims (-want +got):\n%s", diff)
-	}
-	if answer.Trials > 12 {
-		t.Errorf("%d what-ifs, although one rack alone has two nodes", answer.Trials)
-	}
+	require.Empty(t, cmp.Diff([]string{"a", "b"}, s.names(answer)), "victims (-want +got)")
+	assert.LessOrEqual(t, answer.Trials, 12, "what-ifs, although one rack alone has two nodes")
 }

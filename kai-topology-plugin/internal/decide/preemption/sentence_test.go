@@ -3,6 +3,7 @@ package preemption_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
@@ -23,8 +24,7 @@ func TestSentences(t *testing.T) {
 		"room is being made: waiting for 1 pod of ns/a, 1 pod of ns/b, 1 pod of ns/c, pods of 2 more gangs to terminate": {
 			Victims: gangs("e", "d", "c", "b", "a")},
 	} {
-		if got := choice.String(); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		got := choice.String()
+		assert.Equal(t, want, got, "got  %s\nwant %s", got, want)
 	}
 }

@@ -54,13 +54,9 @@ func TestVictimsForAPodWithoutAGang(t *testing.T) {
 		"lost-0":   false,
 	} {
 		victim := pods[slices.IndexFunc(pods, func(p *corev1.Pod) bool { return p.Name == pod })]
-		if got := gangs.MayLeave(victim, 5); got != may {
-			t.Errorf("pod %s may leave for priority 5: %t", pod, got)
-		}
+		assert.Equal(t, may, gangs.MayLeave(victim, 5), "pod %s may leave for priority 5", pod)
 	}
-	if gangs.MayLeave(pods[0], 1) {
-		t.Error("a gang may leave for a pod of its own priority")
-	}
+	assert.False(t, gangs.MayLeave(pods[0], 1), "a gang may leave for a pod of its own priority")
 }
 
 func TestCompanionsOfVictims(t *testing.T) {
@@ -101,10 +97,9 @@ func TestCompanionsOfVictims(t *testing.T) {
 			assert.Empty(t, cmp.Diff(strings.Fields(c.companions), names), "who leaves too")
 		})
 	}
-	if _, err := gangsAround(pods, &atomic.Int32{}).Companions(
-		[]*corev1.Pod{podOn("lost-0", "unreadable", 1)}); err == nil {
-		t.Error("the companions of a gang that cannot be read are known")
-	}
+	_, err := gangsAround(pods, &atomic.Int32{}).Companions(
+		[]*corev1.Pod{podOn("lost-0", "unreadable", 1)})
+	assert.Error(t, err, "the companions of a gang that cannot be read are known")
 }
 
 // kube-scheduler looks at nodes in parallel: each gang is read once, and the answers do not depend on the order of
@@ -125,7 +120,5 @@ func TestGangsAreReadOnceHoweverManyNodesAreLookedAt(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if reads.Load() != 1 {
-		t.Errorf("the gang was read %d times", reads.Load())
-	}
+	assert.EqualValues(t, 1, reads.Load(), "the gang was read %d times", reads.Load())
 }

@@ -66,10 +66,9 @@ func TestBorders(t *testing.T) {
 		"r1/n1,r1/n2,r2/n3":       {2, 3},
 		"r1/n1,r2/n3,r1/n2,r2/n4": {4, 4},
 	} {
-		if diff := cmp.Diff(want,
-			ranks.Borders(pods(strings.FieldsFunc(written, func(r rune) bool { return r == ',' })...))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", written, diff)
-		}
+		diff := cmp.Diff(want,
+			ranks.Borders(pods(strings.FieldsFunc(written, func(r rune) bool { return r == ',' })...)))
+		assert.Empty(t, diff, "%s (-want +got)", written)
 	}
 }
 
@@ -205,9 +204,8 @@ func TestManyPodsAroundManyThatStand(t *testing.T) {
 			Name: fmt.Sprint(i), Index: i, Kind: kind, Path: []string{fmt.Sprintf("r%03d", node/64), fmt.Sprintf("n%04d", node)},
 		})
 	}
-	if before, after := sum(many), sum(ranks.Arrange(many)); after > before {
-		t.Errorf("%d borders, %d before", after, before)
-	}
+	before, after := sum(many), sum(ranks.Arrange(many))
+	assert.LessOrEqual(t, after, before, "%d borders, %d before", after, before)
 }
 
 func BenchmarkArrange(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -110,13 +111,10 @@ func findIn(t *testing.T, cluster *inventory.Inventory) []remedies.Remedy {
 		table := tableOf(t, cluster)
 		answer, err := table.Decide(t.Context(), asking(cluster), 0)
 		require.NoError(t, err)
-		if found[i], err = remedies.Find(t.Context(), cluster, table, asking(cluster), answer); err != nil {
-			t.Fatal(err)
-		}
+		found[i], err = remedies.Find(t.Context(), cluster, table, asking(cluster), answer)
+		require.NoError(t, err)
 	}
-	if !slices.Equal(found[0], found[1]) {
-		t.Errorf("asked again, other remedies are found: %v, %v", found[0], found[1])
-	}
+	assert.True(t, slices.Equal(found[0], found[1]), "asked again, other remedies are found: %v, %v", found[0], found[1])
 	return found[0]
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/remedies"
@@ -167,9 +168,7 @@ func TestTheNodesThatAreNeededHaveADomain(t *testing.T) {
 			require.NoError(t, err)
 			nodes, err := remedies.FindNodes(t.Context(), cluster, table, asking(cluster), answer)
 			require.NoError(t, err)
-			if got := fmt.Sprintf("%d like %s, %s %v", nodes.Count, nodes.Like.Name, nodes.Level, nodes.Domain); got != c.want {
-				t.Errorf("needed are %s, want %s", got, c.want)
-			}
+			assert.Equal(t, c.want, fmt.Sprintf("%d like %s, %s %v", nodes.Count, nodes.Like.Name, nodes.Level, nodes.Domain))
 		})
 	}
 }

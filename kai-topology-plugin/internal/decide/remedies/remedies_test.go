@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/remedies"
@@ -243,9 +244,7 @@ func tryAll(t *testing.T, attempts map[string]attempt) {
 				}
 				got = append(got, fmt.Sprintf("%s %s: %s", mark, remedy.Kind, remedy.Change))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", answer.Message, diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, got), "%s (-want +got)", answer.Message)
 			again, err := table.Decide(t.Context(), turn, 0)
 			if err != nil || again.Verdict != answer.Verdict || again.Message != answer.Message {
 				t.Errorf("trying remedies changed the answer from %s to %s, error %v", answer.Message, again.Message, err)

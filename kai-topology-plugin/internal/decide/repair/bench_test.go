@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,9 +26,7 @@ func BenchmarkWithoutARack(b *testing.B) {
 	rack := nodesOf(cluster, "b0/b0r0")
 	for b.Loop() {
 		losses, err := repair.Without(b.Context(), cluster, rack)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		b.ReportMetric(float64(len(losses)), "gangs")
 	}
 }
@@ -99,14 +98,10 @@ func planAgain(b *testing.B, cluster *inventory.Inventory, asked []repair.Asked)
 				leaving += len(plan.Leaving)
 			}
 			b.ReportMetric(float64(leaving), "leaving")
-			if len(plans) != len(asked) {
-				b.Fatal(plans)
-			}
+			require.Len(b, plans, len(asked))
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 	}
 	b.ReportMetric(float64((usedTime(b)-began).Milliseconds())/float64(b.N), "cpu-ms/op")
 }
@@ -114,9 +109,7 @@ func planAgain(b *testing.B, cluster *inventory.Inventory, asked []repair.Asked)
 // usedTime is the time of processors that this process has used.
 func usedTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

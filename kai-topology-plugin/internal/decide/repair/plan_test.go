@@ -243,9 +243,8 @@ func TestSeatsThatAreHeldAreConfirmed(t *testing.T) {
 				asked[0].Held = append(asked[0].Held, repair.Seat{Pod: like, Node: elsewhere + node})
 			}
 			plan := plansOf(t, cluster, repair.Rules{}, asked)[key]
-			if c.stays != (plan.Reason == "") || plan.Confirmed != c.confirmed {
-				t.Fatalf("got %+v", plan)
-			}
+			require.Equal(t, c.stays, plan.Reason == "", "got %+v", plan)
+			require.Equal(t, c.confirmed, plan.Confirmed, "got %+v", plan)
 			if !c.stays && c.confirmed != strings.HasPrefix(plan.Seats[0].Node, elsewhere) {
 				t.Errorf("seats on %s", plan.Seats[0].Node)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,9 +54,7 @@ func newSite(b *testing.B) *site {
 	metrics.Register()
 	s := &site{cache: cache.New(ctx, nil, false), snapshot: cache.NewEmptySnapshot(), random: rand.New(rand.NewPCG(1, 2))}
 	filters, err := kubeframework.FiltersOver(ctx, s.snapshot)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	s.filters = filters
 	for i := range siteNodes {
 		s.nodes = append(s.nodes, siteNode(i))
@@ -94,21 +93,15 @@ func (s *site) run(b *testing.B, name string, node int) *corev1.Pod {
 	b.Helper()
 	running := sitePod(name)
 	running.Spec.NodeName = s.nodes[node].Name
-	if err := s.cache.AddPod(klog.Background(), running); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, s.cache.AddPod(klog.Background(), running))
 	return running
 }
 
 func (s *site) list(b *testing.B) []fwk.NodeInfo {
 	b.Helper()
-	if err := s.cache.UpdateSnapshot(klog.Background(), s.snapshot); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, s.cache.UpdateSnapshot(klog.Background(), s.snapshot))
 	nodes, err := s.snapshot.NodeInfos().List()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return nodes
 }
 
@@ -138,21 +131,15 @@ func nested(b *testing.B, subGroups, pods int) *gang.Gang {
 	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) {
 		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "rack"}}, true
 	})
-	if hold != nil {
-		b.Fatal(hold.Message)
-	}
+	require.Nil(b, hold)
 	return assembled
 }
 
 func (s *site) ask(b *testing.B, view *clusterview.View, asked *gang.Gang, verdict string) {
 	b.Helper()
 	answer, err := solve.Solve(b.Context(), solve.Request{Gang: asked, Topologies: siteTopology, View: view, Nodes: s.list(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if answer.Verdict != verdict {
-		b.Fatalf("verdict %s: %s", answer.Verdict, answer.Message)
-	}
+	require.NoError(b, err)
+	require.Equal(b, verdict, answer.Verdict, "verdict %s: %s", answer.Verdict, answer.Message)
 }
 
 var siteGangs = map[string]struct {
@@ -183,9 +170,7 @@ func BenchmarkDecision(b *testing.B) {
 				start := time.Now()
 				s.ask(b, view, asked, test.verdict)
 				took += time.Since(start)
-				if err := s.cache.RemovePod(klog.Background(), changing); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.cache.RemovePod(klog.Background(), changing))
 			}
 			b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/op")
 		})
@@ -209,9 +194,7 @@ func BenchmarkDecisionByZones(b *testing.B) {
 				start := time.Now()
 				s.ask(b, view, asked, "Placed")
 				took += time.Since(start)
-				if err := s.cache.RemovePod(klog.Background(), changing); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.cache.RemovePod(klog.Background(), changing))
 			}
 			b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/op")
 		})
@@ -278,9 +261,7 @@ func BenchmarkSync(b *testing.B) {
 				b.StartTimer()
 				view.Follow(nodes)
 				trial, err := view.Begin(map[string][]string{"topology": {"zone", "rack"}}, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
 				trial.End()
 			}
 		})

@@ -74,9 +74,7 @@ func decideInRack(t *testing.T, members, foreign []*corev1.Pod, reserved cluster
 	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", RequiredTopologyLevel: "rack"}
 	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
-	if hold != nil {
-		t.Fatal(hold.Message)
-	}
+	require.Nil(t, hold)
 	cluster, err := kubeframework.NewOffline(t.Context(), twoRacks(), append(foreign, assembled.Standing...))
 	require.NoError(t, err)
 	nodes, err := cluster.Nodes()
@@ -121,13 +119,11 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := decideInRack(t, test.members, test.foreign, test.reserved)
-			if answer.Verdict != test.verdict {
-				t.Fatalf("verdict %s (%s), want %s", answer.Verdict, answer.Message, test.verdict)
-			}
+			require.Equal(t, test.verdict, answer.Verdict,
+				"verdict %s (%s), want %s", answer.Verdict, answer.Message, test.verdict)
 			if test.verdict != "Placed" {
-				if answer.Message == "" || len(answer.Nodes) > 0 {
-					t.Errorf("message %q, nodes %v", answer.Message, answer.Nodes)
-				}
+				assert.NotEmpty(t, answer.Message)
+				assert.Empty(t, answer.Nodes)
 				return
 			}
 			assert.Empty(t, cmp.Diff(test.racks, answer.Groups[0].Domains["rack"]), "racks")
@@ -149,9 +145,7 @@ func TestStandTellsWhereAnIncompleteGangIs(t *testing.T) {
 	}
 	answer, err := solve.Stand(question)
 	require.NoError(t, err)
-	if len(answer.Groups) != 2 {
-		t.Fatalf("groups: %+v", answer.Groups)
-	}
+	require.Len(t, answer.Groups, 2)
 	leaf := answer.Groups[1]
 	if leaf.Placed != 1 || leaf.Needed != 3 || !cmp.Equal(leaf.Domains, map[string][]string{"rack": {"r2"}}) {
 		t.Errorf("leaf stands as %+v", leaf)

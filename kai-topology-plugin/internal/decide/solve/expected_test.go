@@ -228,19 +228,15 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 			if answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) != c.placed {
 				t.Fatalf("%s, %v, want %d pods placed: %s", answer.Verdict, answer.Nodes, c.placed, answer.Message)
 			}
-			if got := racks(answer.Nodes); !slices.Equal(got, c.racks) {
-				t.Errorf("pods go to %v, want %v", got, c.racks)
-			}
+			got := racks(answer.Nodes)
+			assert.True(t, slices.Equal(got, c.racks), "pods go to %v, want %v", got, c.racks)
 			kept := 0
 			for node, pods := range answer.Kept[assembled.Key()] {
 				kept += len(pods)
-				if rack, _, _ := strings.Cut(node, "-"); !slices.Contains(c.racks, rack) {
-					t.Errorf("room is kept on node %s, and the pods go to %v", node, c.racks)
-				}
+				rack, _, _ := strings.Cut(node, "-")
+				assert.Contains(t, c.racks, rack, "room is kept on node %s, and the pods go", node)
 			}
-			if kept != c.kept {
-				t.Errorf("room is kept for %d pods, want %d", kept, c.kept)
-			}
+			assert.Equal(t, c.kept, kept, "room is kept for %d pods, want %d", kept, c.kept)
 			if !strings.Contains(answer.Message, c.message) || c.message == "" && answer.Message != "" {
 				t.Errorf("message %q, want %q", answer.Message, c.message)
 			}
@@ -260,9 +256,7 @@ func TestExpectedPodsTakeNoRoomFromExistingPods(t *testing.T) {
 	})
 	_, answer := decide(t, racksOf(2, 3), podGroup, append(members("a", 1), members("b", 2)...))
 	assert.Empty(t, cmp.Diff([]string{"a0", "b0", "b1"}, slices.Sorted(maps.Keys(answer.Nodes))), "pods with a node")
-	if got := racks(answer.Nodes); !slices.Equal(got, []string{"r1"}) {
-		t.Errorf("pods go to %v", got)
-	}
+	assert.Equal(t, []string{"r1"}, racks(answer.Nodes), "pods go")
 }
 
 // A leaf of pods that differ: the minimum is met by pods that are there.
@@ -274,17 +268,15 @@ func TestPodsThatAreExpectedDoNotCountForTheMinimum(t *testing.T) {
 	pods[1].CreationTimestamp = metav1.Now()
 	assembled, answer := decide(t, racksOf(1, 1),
 		leaf(2, 12, scheduling.TopologyConstraint{RequiredTopologyLevel: "zone"}), pods)
-	if answer.Verdict != scheduling.ReasonPlaced ||
-		!assembled.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) {
-		t.Errorf("%s: %v: %s", answer.Verdict, answer.Nodes, answer.Message)
-	}
+	assert.Equal(t, scheduling.ReasonPlaced, answer.Verdict, "%v: %s", answer.Nodes, answer.Message)
+	assert.True(t, assembled.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }),
+		"%v: %s", answer.Nodes, answer.Message)
 }
 
 func TestAGangThatDoesNotFitIsToldOfItsOwnPodsAlone(t *testing.T) {
 	_, answer := decide(t, racksOf(1, 2), leaf(3, 9, oneRack), members("", 3))
-	if answer.Verdict != scheduling.ReasonInfeasible || !strings.Contains(answer.Message, "2 of 3 pods fit") {
-		t.Errorf("%s: %s", answer.Verdict, answer.Message)
-	}
+	assert.Equal(t, scheduling.ReasonInfeasible, answer.Verdict)
+	assert.Contains(t, answer.Message, "2 of 3 pods fit")
 }
 
 // hierarchy has levels of these keys and without aliases.

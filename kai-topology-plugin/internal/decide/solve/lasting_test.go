@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -35,16 +37,13 @@ func TestNodesThatEvictAreTakenLast(t *testing.T) {
 				node.Spec.Taints = []corev1.Taint{taint}
 			}
 			_, answer := decide(t, nodes, leaf(int32(len(c.pods)), 0, fewRacks), c.pods)
-			if answer.Verdict != "Placed" {
-				t.Fatal(answer.Message)
-			}
+			require.Equal(t, "Placed", answer.Verdict, answer.Message)
 			var used []string
 			for _, node := range answer.Nodes {
 				used = append(used, node)
 			}
-			if slices.Contains(used, "r0-0") == c.avoided || slices.Contains(used, "r0-1") == c.avoided {
-				t.Errorf("on %v", used)
-			}
+			assert.NotEqual(t, c.avoided, slices.Contains(used, "r0-0"), "on %v", used)
+			assert.NotEqual(t, c.avoided, slices.Contains(used, "r0-1"), "on %v", used)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -47,9 +48,7 @@ func TestAGangThatStandsIsMendedAsFarAsPossible(t *testing.T) {
 					answer.Message)
 			}
 			for _, node := range answer.Nodes {
-				if node != "r0-2" {
-					t.Errorf("on %s", node)
-				}
+				assert.Equal(t, "r0-2", node)
 			}
 		})
 	}
@@ -111,13 +110,10 @@ func TestAGroupOnAnUnknownNodeWaitsUntilItIsKnownWhereItStands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, answer := decide(t, racksOf(3, 3), c.podGroup, c.pods)
-			if got := slices.Sorted(maps.Keys(answer.Nodes)); !slices.Equal(got, c.placed) {
-				t.Errorf("%v are placed, want %v", got, c.placed)
-			}
+			got := slices.Sorted(maps.Keys(answer.Nodes))
+			assert.True(t, slices.Equal(got, c.placed), "%v are placed, want %v", got, c.placed)
 			waits := answer.Verdict == scheduling.ReasonIncomplete && strings.Contains(answer.Message, "runs on node lost")
-			if waits != c.waits {
-				t.Errorf("%s: %s", answer.Verdict, answer.Message)
-			}
+			assert.Equal(t, c.waits, waits, "%s: %s", answer.Verdict, answer.Message)
 		})
 	}
 }

@@ -40,9 +40,7 @@ func racksByIndex(t *testing.T, members []*corev1.Pod, subGroups ...scheduling.S
 	}
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", PreferredTopologyLevel: "rack"}
 	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
-	if hold != nil {
-		t.Fatal(hold.Message)
-	}
+	require.Nil(t, hold)
 	cluster, err := kubeframework.NewOffline(t.Context(), twoRacks(), assembled.Standing)
 	require.NoError(t, err)
 	nodes, err := cluster.Nodes()
@@ -50,9 +48,8 @@ func racksByIndex(t *testing.T, members []*corev1.Pod, subGroups ...scheduling.S
 	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": racksOnly}, View: clusterview.New(cluster), Nodes: nodes,
 	})
-	if err != nil || answer.Verdict != "Placed" {
-		t.Fatalf("%v: %s", err, answer.Message)
-	}
+	require.NoError(t, err, answer.Message)
+	require.Equal(t, "Placed", answer.Verdict, answer.Message)
 	found := make([]string, len(members))
 	for _, member := range members {
 		index, err := strconv.Atoi(member.Labels[batchv1.JobCompletionIndexAnnotation])
@@ -74,9 +71,7 @@ func TestNeighboursByIndexStandInOneRack(t *testing.T) {
 		members = append(members, numbered(index))
 	}
 	got := racksByIndex(t, members)
-	if inARow := slices.Compact(slices.Clone(got)); len(inARow) != 2 {
-		t.Errorf("racks by index: %v", got)
-	}
+	assert.Len(t, slices.Compact(slices.Clone(got)), 2, "racks by index: %v", got)
 }
 
 // Two pods of the far ends were lost, and their places are the only ones left. They come back the other way round.
@@ -136,9 +131,8 @@ func TestEachLeafIsOrderedByItself(t *testing.T) {
 			}
 			got := racksByIndex(t, members, scheduling.SubGroup{Name: "plain", MinMember: ptr.To[int32](2)},
 				scheduling.SubGroup{Name: "ranked", MinMember: ptr.To[int32](6)})[:6]
-			if inARow := slices.Compact(slices.Clone(got)); len(inARow) != 2 || slices.Contains(got, "") {
-				t.Errorf("racks by index: %v", got)
-			}
+			require.Len(t, slices.Compact(slices.Clone(got)), 2, "racks by index")
+			assert.NotContains(t, got, "", "racks by index")
 		})
 	}
 }
@@ -157,7 +151,6 @@ func TestAPodWithoutAnIndexLeavesItsLeafAsItIs(t *testing.T) {
 		return all
 	}
 	want, got := decideInRack(t, members(false)[:4], nil, nil).Nodes, decideInRack(t, members(true)[:4], nil, nil).Nodes
-	if diff := cmp.Diff(want, got); diff != "" || len(got) != 3 {
-		t.Errorf("(-without labels +with):\n%s", diff)
-	}
+	assert.Empty(t, cmp.Diff(want, got), "(-without labels +with)")
+	assert.Len(t, got, 3, "(-without labels +with)")
 }

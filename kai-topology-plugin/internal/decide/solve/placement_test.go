@@ -63,9 +63,7 @@ func TestHowCloseTogetherAGangIsPlaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assembled, answer := decide(t, racksOf(c.rooms...), c.podGroup, c.pods)
-			if diff := cmp.Diff(c.want, answer.Placement(len(assembled.Pending))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", answer.Message, diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, answer.Placement(len(assembled.Pending))), "%s (-want +got)", answer.Message)
 		})
 	}
 }

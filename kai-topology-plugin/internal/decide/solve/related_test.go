@@ -39,9 +39,7 @@ func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod)
 	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) {
 		return podgrouptree.Hierarchy{{Key: "zone"}, {Key: "rack"}}, true
 	})
-	if hold != nil {
-		t.Fatal(hold.Message)
-	}
+	require.Nil(t, hold)
 	if assembled.Shared != nil {
 		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: "another"}, []string{"n2"})
 		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: "base"}, []string{"n1"})

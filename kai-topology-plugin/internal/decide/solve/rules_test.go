@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -147,9 +148,7 @@ func (s scenario) question(t testing.TB) solve.Request {
 		func(string) (podgrouptree.Hierarchy, bool) {
 			return podgrouptree.Hierarchy{{Key: zone}, {Key: rack}}, true
 		})
-	if hold != nil {
-		t.Fatal(hold.Message)
-	}
+	require.Nil(t, hold)
 	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, assembled.Standing))
 	require.NoError(t, err)
 	infos, err := cluster.Nodes()
@@ -167,9 +166,7 @@ func (s scenario) decide(t *testing.T) (*solve.Answer, *gang.Gang) {
 	require.NoError(t, err)
 	for _, node := range question.Nodes {
 		for _, pod := range node.GetPods() {
-			if answer.Nodes[pod.GetPod().Name] != "" {
-				t.Errorf("pod %s is still assumed", pod.GetPod().Name)
-			}
+			assert.Empty(t, answer.Nodes[pod.GetPod().Name], "pod %s is still assumed", pod.GetPod().Name)
 		}
 	}
 	return answer, question.Gang
@@ -185,30 +182,24 @@ func (s scenario) enact(t *testing.T, answer *solve.Answer) {
 		order = slices.Sorted(maps.Keys(answer.Nodes))
 		slices.Reverse(order) // Any order has to do.
 	}
-	if len(order) != len(answer.Nodes) {
-		t.Fatalf("the order has %d pods of %d", len(order), len(answer.Nodes))
-	}
+	require.Len(t, order, len(answer.Nodes), "the order has %d pods of %d", len(order), len(answer.Nodes))
 	for _, name := range order {
 		i := slices.IndexFunc(s.pods, func(pod *corev1.Pod) bool { return pod.Name == name })
 		placed := s.pods[i].DeepCopy()
 		infos, err := cluster.Nodes()
 		require.NoError(t, err)
 		state := kubeframework.Simulation()
-		if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, placed); !status.IsSuccess() {
-			t.Fatalf("pod %s: %v", name, status)
-		}
+		_, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, placed)
+		require.True(t, status.IsSuccess(), "pod %s: %v", name, status)
 		for _, info := range infos {
 			if info.Node().Name != answer.Nodes[name] {
 				continue
 			}
-			if status := cluster.RunFilterPlugins(t.Context(), state, placed, info); !status.IsSuccess() {
-				t.Errorf("pod %s is turned away on its node %s: %v", name, info.Node().Name, status)
-			}
+			status := cluster.RunFilterPlugins(t.Context(), state, placed, info)
+			assert.True(t, status.IsSuccess(), "pod %s is turned away on its node %s: %v", name, info.Node().Name, status)
 		}
 		placed.Spec.NodeName = answer.Nodes[name]
-		if err := cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{placed}}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{placed}}))
 	}
 }
 
@@ -319,9 +310,7 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 			test.enact(t, answer)
 			for node := range test.reserved {
 				for pod, chosen := range answer.Nodes {
-					if chosen == node {
-						t.Errorf("pod %s is on node %s", pod, node)
-					}
+					assert.NotEqual(t, node, chosen, "pod %s is on node %s", pod, node)
 				}
 			}
 		})
@@ -352,9 +341,7 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 			assembled, hold := gang.Assemble(
 				&scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](40)}}, asked,
 				func(string) (podgrouptree.Hierarchy, bool) { return nil, true })
-			if hold != nil {
-				t.Fatal(hold.Message)
-			}
+			require.Nil(t, hold)
 			offline, err := kubeframework.NewOffline(t.Context(), all, nil)
 			require.NoError(t, err)
 			infos, err := offline.Nodes()
@@ -362,12 +349,10 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 			filters := &counting{Offline: offline}
 			answer, err := solve.Solve(t.Context(),
 				solve.Request{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
-			if err != nil || len(answer.Nodes) != 40 {
-				t.Fatalf("%d pods have a node: %v", len(answer.Nodes), err)
-			}
-			if filters.prepared > 8 {
-				t.Errorf("the filters were prepared %d times for 40 pods of one kind", filters.prepared)
-			}
+			require.NoError(t, err)
+			require.Len(t, answer.Nodes, 40)
+			assert.LessOrEqual(t, filters.prepared, 8,
+				"the filters were prepared %d times for 40 pods of one kind", filters.prepared)
 		})
 	}
 }
@@ -379,9 +364,8 @@ func TestTheBudgetHoldsForMovesToo(t *testing.T) {
 	for budget, placed := range map[int]bool{0: true, 3: false} {
 		budgets.budget = budget
 		answer, _ := budgets.decide(t)
-		if (answer.Verdict == scheduling.ReasonPlaced) != placed || answer.Verdict == scheduling.ReasonInfeasible {
-			t.Errorf("with a budget of %d: %s: %s", budget, answer.Verdict, answer.Message)
-		}
+		assert.Equal(t, placed, answer.Verdict == scheduling.ReasonPlaced, "with a budget of %d: %s", budget, answer.Message)
+		assert.NotEqual(t, scheduling.ReasonInfeasible, answer.Verdict, "with a budget of %d: %s", budget, answer.Message)
 		if budget > 0 && answer.Steps > 2*budget {
 			t.Errorf("with a budget of %d it takes %d steps", budget, answer.Steps)
 		}

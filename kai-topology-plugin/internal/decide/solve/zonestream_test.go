@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,9 +125,8 @@ func newStream(t *testing.T, seed uint64) *streamed {
 		s.kubelets[made.Name] = &played{policy: policy, free: [2][2]int64{all, all}, pods: map[string][2][2]int64{}}
 	}
 	var err error
-	if s.offline, err = kubeframework.NewOffline(t.Context(), nodes, nil); err != nil {
-		t.Fatal(err)
-	}
+	s.offline, err = kubeframework.NewOffline(t.Context(), nodes, nil)
+	require.NoError(t, err)
 	s.view = clusterview.New(s.offline)
 	s.view.SeeZones(s.catalogue)
 	return s
@@ -296,9 +296,8 @@ func TestAStreamOfGangsByZones(t *testing.T) {
 				a := s.draw()
 				asking := s.gang(fmt.Sprint("gang-", i), a)
 				answer, fits := s.decide(asking), s.fits(a)
-				if (answer.Verdict == scheduling.ReasonPlaced) != fits {
-					t.Fatalf("gang %d of %+v is %s, and fits: %t", i, a, answer.Verdict, fits)
-				}
+				require.Equal(t, fits, answer.Verdict == scheduling.ReasonPlaced,
+					"gang %d of %+v is %s, and fits: %t", i, a, answer.Verdict, fits)
 				if fits {
 					placed++
 					s.place(answer, a, asking.Pending)
@@ -336,9 +335,7 @@ func TestANodeAndItsObjectChangeTogether(t *testing.T) {
 		t.Fatalf("five of eight devices: %s", answer.Message)
 	}
 	other := pod("other", func(pod *corev1.Pod) { pod.Spec.NodeName = name })
-	if err := s.offline.Change(kubeframework.Change{Stand: []*corev1.Pod{other}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.offline.Change(kubeframework.Change{Stand: []*corev1.Pod{other}}))
 	report(4, 4)
 	answer := s.decide(asking)
 	for _, e := range answer.Explanations {

@@ -58,9 +58,8 @@ func TestDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, stops := Deadline(c.podGroup)
-			if stops == c.want.IsZero() || stops && !got.Equal(c.want) {
-				t.Errorf("got %v %v, want %v", got, stops, c.want)
-			}
+			assert.NotEqual(t, c.want.IsZero(), stops, "got %v %v, want %v", got, stops, c.want)
+			assert.False(t, stops && !got.Equal(c.want), "got %v %v, want %v", got, stops, c.want)
 		})
 	}
 }
@@ -123,9 +122,8 @@ func TestAGangIsStoppedAtItsDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stopper := stopperFor(podGroup(minutes(5), "False", scheduling.ReasonBelowMinimum), c.standing, c.after)
 			require.NoError(t, stopper.look(t.Context(), key))
-			if diff := cmp.Diff(c.left, stopper.left(t)); diff != "" || stopper.reports != c.reports {
-				t.Errorf("reported %d times; pods (-want +got):\n%s", stopper.reports, diff)
-			}
+			assert.Empty(t, cmp.Diff(c.left, stopper.left(t)))
+			assert.Equal(t, c.reports, stopper.reports)
 		})
 	}
 }
@@ -138,9 +136,7 @@ func TestAFailureIsReported(t *testing.T) {
 	stopper.client.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return action.(clienttesting.DeleteAction).GetName() == "a", nil, errors.New("the API server is away")
 	})
-	if err := stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}); err == nil {
-		t.Error("no error")
-	}
+	require.Error(t, stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}), "no error")
 	assert.Empty(t, cmp.Diff([]string{"a", "c"}, stopper.left(t)), "pods")
 }
 
@@ -165,9 +161,7 @@ func TestWhatIsLeftOfAGroupIsStoppedAtItsDeadline(t *testing.T) {
 			}
 			group.Status.SubGroups = []scheduling.SubGroupStatus{{Name: "b", BelowMinimumSince: &metav1.Time{Time: broke}}}
 			stopper := stopperFor(group, 2, c.after, "a", c.leaf, "b")
-			if err := stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}))
 			assert.Empty(t, cmp.Diff(c.left, stopper.left(t)), "pods")
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +28,8 @@ func on(node string, uids ...string) *inventory.Inventory {
 // seen returns a function that counts the pods of the one node of a table.
 func seen(t *testing.T, node string, pods int) func(*turns.Table) error {
 	return func(table *turns.Table) error {
-		if _, err := table.Requests(&corev1.Pod{}); err != nil {
-			t.Error(err)
-		}
+		_, err := table.Requests(&corev1.Pod{})
+		require.NoError(t, err)
 		nodes := table.Nodes()
 		if len(nodes) != 1 || nodes[0].Node().Name != node || len(nodes[0].GetPods()) != pods {
 			t.Errorf("%d nodes, the first with %d pods; want %s with %d", len(nodes), len(nodes[0].GetPods()), node, pods)
@@ -52,17 +52,13 @@ func TestACopyOfWhatCannotBeIsMadeAnew(t *testing.T) {
 		{cluster: on("b", "1", "3"), node: "b", pods: 2},
 	} {
 		err := copied.On(t.Context(), step.cluster, seen(t, step.node, step.pods))
-		if (err != nil) != step.fails {
-			t.Errorf("%d pods on %s: %v", step.pods, step.node, err)
-		}
+		assert.Equal(t, step.fails, err != nil, "%d pods on %s: %v", step.pods, step.node, err)
 	}
 }
 
 func TestWhatIsAskedOfACopyMayFail(t *testing.T) {
 	var copied turns.Copy
 	failed := errors.New("failed")
-	if err := copied.On(t.Context(), on("a"), func(*turns.Table) error { return failed }); !errors.Is(err, failed) {
-		t.Errorf("it says %v", err)
-	}
+	require.ErrorIs(t, copied.On(t.Context(), on("a"), func(*turns.Table) error { return failed }), failed)
 	require.NoError(t, copied.On(t.Context(), on("a", "1"), seen(t, "a", 1)))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -32,12 +33,8 @@ func TestSeatsAreKeptFromOthers(t *testing.T) {
 		"not its own from a gang, and those of others":       {"holder", 0, "r1-c:1 r1-d:1"},
 	} {
 		rank := gang.Rank{Gang: gang.Key{Namespace: "ns", Name: test.asking}, Priority: test.priority}
-		if got := keptNodes(table.KeepingRoom().SeatsFrom(rank)); got != test.want {
-			t.Errorf("%s: kept is %q, want %q", name, got, test.want)
-		}
-		if kept := table.SeatsFrom(rank); kept != nil {
-			t.Errorf("%s: a table that keeps no room keeps %v", name, kept)
-		}
+		assert.Equal(t, test.want, keptNodes(table.KeepingRoom().SeatsFrom(rank)), "%s: kept", name)
+		assert.Nil(t, table.SeatsFrom(rank), "%s: a table that keeps no room", name)
 	}
 }
 
@@ -72,13 +69,9 @@ func TestAPodFillsASeat(t *testing.T) {
 			}
 		}
 		slices.Sort(left)
-		if got := strings.Join(left, " "); got != test.want {
-			t.Errorf("%s: left is %q, want %q", name, got, test.want)
-		}
+		assert.Equal(t, test.want, strings.Join(left, " "), "%s: left", name)
 		for _, pod := range table.Inventory().Pods {
-			if pod.Spec.NodeName != test.assumed[pod.Name] {
-				t.Errorf("%s: pod %s has node %q", name, pod.Name, pod.Spec.NodeName)
-			}
+			assert.Equal(t, test.assumed[pod.Name], pod.Spec.NodeName, "%s: pod %s has node", name, pod.Name)
 		}
 	}
 }

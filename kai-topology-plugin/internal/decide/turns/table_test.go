@@ -77,9 +77,7 @@ func turnOf(t *testing.T, table *turns.Table, name string) turns.Turn {
 	t.Helper()
 	all := turns.In(table.Inventory())
 	at := slices.IndexFunc(all, func(turn turns.Turn) bool { return turn.Rank.Gang.Name == name })
-	if at < 0 {
-		t.Fatalf("the test has no gang %s", name)
-	}
+	require.GreaterOrEqual(t, at, 0, "the test has no gang %s", name)
 	return all[at]
 }
 

@@ -67,17 +67,12 @@ func TestWhatHoldsAGang(t *testing.T) {
 				cluster.PodGroups[0].CreationTimestamp.Reset()
 			}
 			refused, blocked := turns.Wrong(cluster.PodGroups[0], cluster.Levels)
-			if got := [2]int{len(refused), len(blocked)}; got != test.wrong {
-				t.Errorf("%v are wrong: %v, %v", got, refused, blocked)
-			}
+			got := [2]int{len(refused), len(blocked)}
+			assert.Equal(t, test.wrong, got, "%v are wrong: %v, %v", got, refused, blocked)
 			hold := turns.In(cluster)[0].Hold
-			if (hold != nil) != (len(test.holds) > 0) {
-				t.Fatalf("it is held: %v", hold)
-			}
+			require.Equal(t, len(test.holds) > 0, hold != nil, "it is held: %v", hold)
 			for _, part := range test.holds {
-				if !strings.Contains(hold.Message, part) {
-					t.Errorf("%s is not said: %s", part, hold.Message)
-				}
+				assert.Contains(t, hold.Message, part, "%s is not said: %s", part, hold.Message)
 			}
 		})
 	}
@@ -129,9 +124,8 @@ func TestAGangGoesWhereThoseFitThatFollowIt(t *testing.T) {
 		table := set(t, cluster+test.more)
 		answer, err := table.Take(t.Context(), turnOf(t, table, "base"), 0)
 		require.NoError(t, err)
-		if got := answer.Nodes["base-0"]; !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s: base is on %q, want %s", name, got, test.want)
-		}
+		got := answer.Nodes["base-0"]
+		assert.True(t, strings.HasPrefix(got, test.want), "%s: base is on %q, want %s", name, got, test.want)
 	}
 }
 
@@ -155,13 +149,10 @@ func TestRoomIsKeptForFollowers(t *testing.T) {
 	want := []string{"Placed third-0:r1-a third-1:r2-a", "Placed r2", "Infeasible", "Placed r2", "Placed r1", "Infeasible"}
 	assert.Empty(t, cmp.Diff(want, got))
 	for _, node := range table.Nodes() {
-		if len(node.GetPods()) != 1 {
-			t.Errorf("node %s has %d pods", node.Node().Name, len(node.GetPods()))
-		}
+		assert.Len(t, node.GetPods(), 1, "node %s has %d pods", node.Node().Name, len(node.GetPods()))
 	}
-	if reserved := table.Kept(turnOf(t, table, "third").Gang).Room; len(reserved) > 0 {
-		t.Errorf("room is kept for %v, and everybody stands", reserved)
-	}
+	reserved := table.Kept(turnOf(t, table, "third").Gang).Room
+	assert.Empty(t, reserved, "room is kept for %v, and everybody stands", reserved)
 }
 
 func TestWokenGangs(t *testing.T) {
@@ -174,23 +165,15 @@ func TestWokenGangs(t *testing.T) {
 	waiting := map[string]turns.Turn{}
 	for _, name := range []string{"near", "short", "plain"} {
 		waiting[name] = turnOf(t, table, name)
-		if _, err := table.Decide(t.Context(), waiting[name], 0); err != nil {
-			t.Fatal(err)
-		}
+		_, err := table.Decide(t.Context(), waiting[name], 0)
+		require.NoError(t, err)
 	}
-	if table.Wakes(waiting["near"]) {
-		t.Error("a gang wakes that is near one that stands nowhere")
-	}
-	if _, err := table.Take(t.Context(), turnOf(t, table, "router"), 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.False(t, table.Wakes(waiting["near"]), "a gang wakes that is near one that stands nowhere")
+	_, err := table.Take(t.Context(), turnOf(t, table, "router"), 0)
+	require.NoError(t, err)
 	for name, wakes := range map[string]bool{"near": true, "short": false, "plain": false} {
-		if got := table.Wakes(waiting[name]); got != wakes {
-			t.Errorf("gang %s wakes: %t", name, got)
-		}
-		if table.Wakes(waiting[name]) {
-			t.Errorf("gang %s wakes twice", name)
-		}
+		assert.Equal(t, wakes, table.Wakes(waiting[name]), "gang %s wakes", name)
+		assert.False(t, table.Wakes(waiting[name]), "gang %s wakes twice", name)
 	}
 }
 
@@ -201,13 +184,10 @@ func TestWhereRelatedGangsStandIsLookedUpAnew(t *testing.T) {
 		podGroup("short", "", "minMember: 2", "")+pods("short", "", 1, "", ""))
 	turn := turnOf(t, table, "scaled")
 	for range 2 {
-		if got := decided(t, table, turn); got != "Placed scaled-0:r1-a" || len(turn.Gang.Shared.Others) != 1 {
-			t.Errorf("%s, near %v", got, turn.Gang.Shared.Others)
-		}
+		assert.Equal(t, "Placed scaled-0:r1-a", decided(t, table, turn))
+		assert.Len(t, turn.Gang.Shared.Others, 1)
 	}
-	if got := decided(t, table, turnOf(t, table, "short")); got != "Incomplete" {
-		t.Errorf("a gang that lacks pods is %s", got)
-	}
+	assert.Equal(t, "Incomplete", decided(t, table, turnOf(t, table, "short")), "a gang that lacks pods")
 }
 
 // A scheduler keeps rooms on two nodes, and one on a node that is gone; one of its pods stands already.
@@ -222,19 +202,13 @@ func TestRoomThatASchedulerKeeps(t *testing.T) {
 		return clusterview.Reserved{"r1-a": {podOf(t, table, "of-0")}, "r1-b": {waiting}, "r1-gone": {waiting}}
 	})
 	ask := turnOf(t, table, "ask")
-	if got := keptNodes(respecting.Kept(ask.Gang).Room); got != "r1-b:1" {
-		t.Errorf("reserved is %q", got)
-	}
-	if want := map[gang.Key]int32{{Namespace: "ns", Name: "ask"}: 3}; !maps.Equal(asked, want) {
-		t.Errorf("asked is for %v", asked)
-	}
+	assert.Equal(t, "r1-b:1", keptNodes(respecting.Kept(ask.Gang).Room))
+	assert.True(t, maps.Equal(asked, map[gang.Key]int32{{Namespace: "ns", Name: "ask"}: 3}), "asked is for %v", asked)
 	for name, got := range map[string][2]string{
 		"respecting it": {decided(t, respecting, ask), "Infeasible"},
 		"beside it":     {decided(t, table, ask), "Placed ask-0:r1-b"},
 	} {
-		if got[0] != got[1] {
-			t.Errorf("%s: %s", name, got[0])
-		}
+		assert.Equal(t, got[1], got[0], name)
 	}
 }
 
@@ -275,7 +249,5 @@ func TestWhereGangsStand(t *testing.T) {
 			t.Errorf("gang %s: %s, and %v", name, got, answer.Nodes)
 		}
 	}
-	if got := decided(t, table, turnOf(t, table, "wrong")); got != "Invalid" {
-		t.Errorf("a gang that is wrong is %s", got)
-	}
+	assert.Equal(t, "Invalid", decided(t, table, turnOf(t, table, "wrong")), "a gang that is wrong")
 }

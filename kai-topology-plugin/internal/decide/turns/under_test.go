@@ -3,6 +3,7 @@ package turns_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
@@ -117,15 +118,11 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 			named := func(name string) *corev1.Pod { return podOf(t, table, name) }
 			under(t, table, test.changes(named), func(changed *turns.Table) {
 				for name, want := range test.want {
-					if got := decided(t, changed, turnOf(t, table, name)); got != want {
-						t.Errorf("gang %s: %s, want %s", name, got, want)
-					}
+					assert.Equal(t, want, decided(t, changed, turnOf(t, table, name)), "gang %s", name)
 				}
 			})
 			for name, want := range map[string]string{"ask": "Infeasible", "free": "Placed free-0:r2-a"} {
-				if got := decided(t, table, turnOf(t, table, name)); got != want {
-					t.Errorf("afterwards, gang %s: %s, want %s", name, got, want)
-				}
+				assert.Equal(t, want, decided(t, table, turnOf(t, table, name)), "afterwards, gang %s", name)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package clusterview_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -70,13 +71,9 @@ func TestAnAnswerHoldsUntilSomethingCouldHelp(t *testing.T) {
 			}
 			w.stand("standing", "full")
 			answer := w.decide(t, w.view, test.kind, nil)
-			if answer.Verdict != "Infeasible" {
-				t.Fatalf("the gang is %s", answer.Verdict)
-			}
+			require.Equal(t, "Infeasible", answer.Verdict, "the gang")
 			test.happens(w)
-			if holds := w.view.Holds(answer.Basis, w.list(t), test.reserved); holds != test.holds {
-				t.Errorf("the answer holds: %v, want %v", holds, test.holds)
-			}
+			assert.Equal(t, test.holds, w.view.Holds(answer.Basis, w.list(t), test.reserved), "the answer holds")
 		})
 	}
 }
@@ -86,12 +83,8 @@ func TestAnAnswerDoesNotHoldOnceReservedRoomIsGivenBack(t *testing.T) {
 	w.setNode(smallNode("open", resized("2")))
 	reserved := clusterview.Reserved{"open": {newPod("promised", plain)}}
 	answer := w.decide(t, w.view, plain, reserved)
-	if !w.view.Holds(answer.Basis, w.list(t), reserved) {
-		t.Error("the answer does not hold while the room is reserved")
-	}
-	if w.view.Holds(answer.Basis, w.list(t), nil) {
-		t.Error("the answer holds although the room is given back")
-	}
+	assert.True(t, w.view.Holds(answer.Basis, w.list(t), reserved), "the answer does not hold while the room is reserved")
+	assert.False(t, w.view.Holds(answer.Basis, w.list(t), nil), "the answer holds although the room is given back")
 }
 
 func (w *world) stand(name, node string) {
@@ -118,18 +111,12 @@ func TestAnAnswerHoldsWhateverIsTriedAside(t *testing.T) {
 	nodes := w.list(t)
 	err := w.view.Aside(nodes, func() error {
 		return kubeframework.Without(w.snapshot.NodeInfos(), []*corev1.Pod{w.pods["standing"]}, func() error {
-			if w.view.Holds(answer.Basis, nodes, nil) {
-				t.Error("the answer holds while the pod is away")
-			}
+			assert.False(t, w.view.Holds(answer.Basis, nodes, nil), "the answer holds while the pod is away")
 			return nil
 		})
 	})
 	require.NoError(t, err)
-	if !w.view.Holds(answer.Basis, nodes, nil) {
-		t.Error("the answer does not hold although everything is as it was")
-	}
+	assert.True(t, w.view.Holds(answer.Basis, nodes, nil), "the answer does not hold although everything is as it was")
 	w.leave("standing")
-	if w.view.Holds(answer.Basis, w.list(t), nil) {
-		t.Error("the answer holds although the pod has gone")
-	}
+	assert.False(t, w.view.Holds(answer.Basis, w.list(t), nil), "the answer holds although the pod has gone")
 }

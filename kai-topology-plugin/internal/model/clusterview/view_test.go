@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -241,13 +243,9 @@ func TestNodesAreFoundByTheirHost(t *testing.T) {
 			nodes = append(nodes, made)
 		}
 		cluster, err := kubeframework.NewOffline(t.Context(), nodes, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		infos, err := cluster.Nodes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return infos
 	}
 	for _, step := range []struct{ hosts, want map[string]string }{
@@ -259,9 +257,7 @@ func TestNodesAreFoundByTheirHost(t *testing.T) {
 		for host, want := range step.want {
 			found := view.OnHost(host)
 			slices.Sort(found)
-			if got := fmt.Sprint(found); got != want {
-				t.Errorf("with %v host %s has %s, want %s", step.hosts, host, got, want)
-			}
+			assert.Equal(t, want, fmt.Sprint(found), "with %v host %s", step.hosts, host)
 		}
 	}
 }

@@ -34,15 +34,12 @@ func TestPodsThatCannotShareAPortAskForOneResource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ports := eligibility.HostPortsOf([]*corev1.Pod{test.a, test.b})
 			common := intersection(ports.Asked(test.a), ports.Asked(test.b))
-			if share := len(common) == 0; share != test.share {
-				t.Errorf("asking for %v and %v", ports.Asked(test.a), ports.Asked(test.b))
-			}
+			assert.Equal(t, test.share, len(common) == 0, "asking for %v and %v", ports.Asked(test.a), ports.Asked(test.b))
 			// A pod that is there already takes what the other one asks for, in both directions.
 			for _, pair := range [][2]*corev1.Pod{{test.a, test.b}, {test.b, test.a}} {
 				taken := ports.Taken(eligibility.UsedBy(pair[0]))
-				if free := len(intersection(taken, ports.Asked(pair[1]))) == 0; free != test.share {
-					t.Errorf("%v taken of %v", taken, ports.Asked(pair[1]))
-				}
+				assert.Equal(t, test.share, len(intersection(taken, ports.Asked(pair[1]))) == 0,
+					"%v taken of %v", taken, ports.Asked(pair[1]))
 			}
 		})
 	}

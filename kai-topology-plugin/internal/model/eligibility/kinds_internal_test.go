@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -41,15 +42,12 @@ func TestRememberedKindsAreThoseOfPodsThatAreRead(t *testing.T) {
 		require.NoError(t, err)
 		want, err := remembering.read(pod)
 		require.NoError(t, err)
-		if got.key != want.key {
-			t.Fatalf("pod %s is %s, not %s", pod.Name, got.key, want.key)
-		}
+		require.Equal(t, want.key, got.key, "pod %s", pod.Name)
 		byKey[got.key] = got
 	}
 	for _, half := range []pods{remembering.recent, remembering.older} {
-		if len(half.known) > maxKnownPods || len(half.kinds) > len(byKey) {
-			t.Errorf("%d pods and %d kinds are remembered", len(half.known), len(half.kinds))
-		}
+		assert.LessOrEqual(t, len(half.known), maxKnownPods)
+		assert.LessOrEqual(t, len(half.kinds), len(byKey))
 	}
 }
 
@@ -108,8 +106,6 @@ func TestTwinsDifferInNothingThatFiltersRead(t *testing.T) {
 			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 		}), true},
 	} {
-		if got := twins(c.a, c.b); got != c.twins {
-			t.Errorf("pods that differ %s are twins: %t", name, got)
-		}
+		assert.Equal(t, c.twins, twins(c.a, c.b), "pods that differ %s are twins", name)
 	}
 }

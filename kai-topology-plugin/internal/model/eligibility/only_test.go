@@ -104,11 +104,8 @@ func TestPodsThatDifferInTheirRequestsAloneShareAFilter(t *testing.T) {
 	if one, other := filter(pod("p", stranger)), filter(pod("q", stranger, big)); one == "" || one != other {
 		t.Errorf("the filters are %q and %q", one, other)
 	}
-	if one, other := filter(pod("p", stranger)), filter(pod("q", stranger, selecting("a", "b"))); one == other {
-		t.Errorf("pods that select other nodes share filter %q", one)
-	}
+	one, other := filter(pod("p", stranger)), filter(pod("q", stranger, selecting("a", "b")))
+	assert.NotEqual(t, other, one, "pods that select other nodes share a filter")
 	// What other pods have to say may change although no node does.
-	if last := filter(pod("p", apart)); last != "" {
-		t.Errorf("a pod with rules about others has filter %q", last)
-	}
+	assert.Empty(t, filter(pod("p", apart)), "a pod with rules about others has a filter")
 }

@@ -175,9 +175,7 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 			require.NoError(t, err)
 			b, err := trial.Shape(t.Context(), test.b)
 			require.NoError(t, err)
-			if same := a.Key == b.Key; same != test.same {
-				t.Errorf("same shape: %v, want %v", same, test.same)
-			}
+			assert.Equal(t, test.same, a.Key == b.Key, "same shape")
 			alone, err := try(t, []*corev1.Node{node("n")}, test.standing...).Shape(t.Context(), test.b)
 			require.NoError(t, err)
 			assert.Empty(t, cmp.Diff(alone.Key, b.Key), "the shape after another pod was read (-want +got)")

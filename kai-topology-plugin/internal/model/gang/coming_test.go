@@ -106,23 +106,17 @@ func TestAGangThatMayStandAnywhereIsNotLookedAheadFor(t *testing.T) {
 	podGroup := leaderAndWorkers(`{"worker":4}`)
 	podGroup.Spec.TopologyConstraint = nil
 	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{memberOf("worker", "a", 1)}, nil)
-	if coming := assembled.Coming(); len(coming) > 0 {
-		t.Errorf("%d pods are looked ahead for", len(coming))
-	}
+	assert.Empty(t, assembled.Coming(), "pods are looked ahead for")
 	podGroup.Spec.SubGroups[1].TopologyConstraint = &scheduling.TopologyConstraint{Topology: "t",
 		PreferredTopologyLevel: "rack"}
 	assembled, _ = gang.Assemble(podGroup, []*corev1.Pod{memberOf("worker", "a", 1)}, nil)
-	if coming := assembled.Coming(); len(coming) != 3 {
-		t.Errorf("%d pods are looked ahead for, though their leaf prefers a rack", len(coming))
-	}
+	assert.Len(t, assembled.Coming(), 3, "pods are looked ahead for, though their leaf prefers a rack")
 }
 
 func TestNoMoreIsLookedAheadForThanCanBeOfUse(t *testing.T) {
 	assembled, _ := gang.Assemble(leaderAndWorkers(`{"leader":2000000000,"worker":2000000000}`),
 		[]*corev1.Pod{memberOf("leader", "l", 1), memberOf("worker", "a", 1)}, nil)
-	if coming := assembled.Coming(); len(coming) != 1024 {
-		t.Errorf("%d pods are looked ahead for", len(coming))
-	}
+	assert.Len(t, assembled.Coming(), 1024, "pods are looked ahead for")
 }
 
 // A pod to come has its own volumes and devices; their nodes are not known yet.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -171,9 +172,8 @@ func TestPodsOfAnotherSchedulerAreNotPlaced(t *testing.T) {
 			assembled, hold := gang.AssembleFor(func(name string) bool { return name == "ours" }, podGroup, test.pods, levels)
 			assert.Empty(t, cmp.Diff(test.want, hold), "hold (-want +got)")
 			for _, pod := range assembled.Pending {
-				if pod.Spec.SchedulerName != "ours" {
-					t.Errorf("pod %s of scheduler %s is pending", pod.Name, pod.Spec.SchedulerName)
-				}
+				assert.Equal(t, "ours", pod.Spec.SchedulerName,
+					"pod %s of scheduler %s is pending", pod.Name, pod.Spec.SchedulerName)
 			}
 		})
 	}
@@ -193,9 +193,7 @@ func TestLevelsAreCalledByTheirAliases(t *testing.T) {
 		scheduling.AnnotationSharedRequired: "z",
 	}
 	assembled, hold := gang.Assemble(podGroup, []*corev1.Pod{podIn("a", "a1")}, levels)
-	if hold != nil {
-		t.Fatalf("held: %v", hold)
-	}
+	require.Nil(t, hold)
 	got := []scheduling.TopologyConstraint{assembled.Tree.Root.Constraint, assembled.Tree.Leaf("a").Constraint,
 		assembled.Shared.Constraint}
 	want := []scheduling.TopologyConstraint{
@@ -203,9 +201,7 @@ func TestLevelsAreCalledByTheirAliases(t *testing.T) {
 		{Topology: "known", PreferredTopologyLevel: "zone"}, {Topology: "known", RequiredTopologyLevel: "zone"},
 	}
 	assert.Empty(t, cmp.Diff(want, got), "constraints (-want +got)")
-	if podGroup.Spec.TopologyConstraint.RequiredTopologyLevel != "z" {
-		t.Error("the PodGroup itself has changed")
-	}
+	assert.Equal(t, "z", podGroup.Spec.TopologyConstraint.RequiredTopologyLevel, "the PodGroup itself has changed")
 	podGroup.Spec.TopologyConstraint.RequiredTopologyLevel = "b"
 	_, hold = gang.Assemble(podGroup, nil, levels)
 	const reason = `spec.topologyConstraint.requiredTopologyLevel: Invalid value: "b": is the alias of 2 levels of Topology "known", block and rack: ` +

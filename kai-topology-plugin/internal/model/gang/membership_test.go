@@ -3,6 +3,7 @@ package gang_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -37,9 +38,7 @@ func TestExpected(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := gang.Expected(&corev1.Pod{ObjectMeta: test.meta}); got != test.want {
-				t.Errorf("Expected is %v, want %v", got, test.want)
-			}
+			assert.Equal(t, test.want, gang.Expected(&corev1.Pod{ObjectMeta: test.meta}))
 		})
 	}
 }
@@ -56,12 +55,8 @@ func TestWhatAGangNamesIsInItsNamespace(t *testing.T) {
 		}}}
 	of, _ := gang.KeyOf(pod)
 	keys := append(gang.IndexKeys(podGroup), of)
-	if len(keys) != 5 {
-		t.Errorf("keys %v", keys)
-	}
+	assert.Len(t, keys, 5)
 	for _, key := range keys {
-		if key.Namespace != "mine" {
-			t.Errorf("it names %v", key)
-		}
+		assert.Equal(t, "mine", key.Namespace, "it names %v", key)
 	}
 }

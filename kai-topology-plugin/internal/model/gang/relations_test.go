@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -79,9 +80,7 @@ func TestARelationCountsTheItemsOfOtherGangs(t *testing.T) {
 	}
 	key := `"gangs":"service","topology":"t","level":"zone","maxPerDomain":1`
 	first, hold := gang.Assemble(relating("first", `[{"name":"r",`+key+`,"item":"mine"}]`), nil, zonesOnly)
-	if hold != nil {
-		t.Fatal(hold.Message)
-	}
+	require.Nil(t, hold)
 	r := &first.Relations[0]
 	if got, counts := first.RelationKey(r); !counts || got != (gang.Key{Namespace: "ns", Name: "gangs/service"}) {
 		t.Errorf("key %v, %v", got, counts)
@@ -131,21 +130,15 @@ func TestAGangIsNearWhereAnotherStands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assembled, hold := gang.Assemble(c.of, nil, zonesOnly)
-			if hold != nil {
-				t.Fatal(hold.Message)
-			}
+			require.Nil(t, hold)
 			r := &assembled.Relations[0]
 			key, looks := assembled.RelationKey(r)
-			if !looks || !slices.Contains(gang.RelationKeys(c.other), key) {
-				t.Errorf("no key in common: %v", key)
-			}
+			assert.True(t, looks, "no key in common: %v", key)
+			assert.Contains(t, gang.RelationKeys(c.other), key, "no key in common: %v", key)
 			assembled.Relate(members(member{c.of, nil}, member{c.other, c.pods}))
-			if diff := cmp.Diff(c.want, r.Others); diff != "" || r.First != c.first {
-				t.Errorf("first %v (-want +got):\n%s", r.First, diff)
-			}
-			if !r.Counts(assembled.Tree, "") {
-				t.Error("the pods of the gang are not to be near")
-			}
+			assert.Empty(t, cmp.Diff(c.want, r.Others))
+			assert.Equal(t, c.first, r.First)
+			assert.True(t, r.Counts(assembled.Tree, ""), "the pods of the gang are not to be near")
 		})
 	}
 }
@@ -190,9 +183,7 @@ func TestOfGangsInACircleOneNeedNotWait(t *testing.T) {
 			var first []string
 			for _, one := range all {
 				assembled, hold := gang.Assemble(one.podGroup, nil, zonesOnly)
-				if hold != nil {
-					t.Fatal(hold.Message)
-				}
+				require.Nil(t, hold)
 				assembled.Relate(members(all...))
 				if slices.ContainsFunc(assembled.Relations, func(r gang.Relation) bool { return r.First }) {
 					first = append(first, one.podGroup.Name)

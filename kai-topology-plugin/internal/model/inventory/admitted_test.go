@@ -3,6 +3,9 @@ package inventory_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestPodsThatTheAPIServerWouldRejectAreNotRead(t *testing.T) {
@@ -51,15 +54,13 @@ func TestPodsThatTheAPIServerWouldRejectAreNotRead(t *testing.T) {
 func TestPodsWithGeneratedNamesAreTwo(t *testing.T) {
 	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {generateName: train-}\n"
 	cluster, findings := read(t, pod+pod)
-	if len(findings) > 0 || len(cluster.Pods) != 2 {
-		t.Fatalf("%d pods, findings %v", len(cluster.Pods), findings)
-	}
+	require.Empty(t, findings)
+	require.Len(t, cluster.Pods, 2)
 	one, other := cluster.Pods[0], cluster.Pods[1]
 	if one.Name == other.Name || one.UID == other.UID || !strings.HasPrefix(one.Name, "train-") {
 		t.Errorf("they are called %q and %q", one.Name, other.Name)
 	}
 	again, _ := read(t, pod+pod)
-	if again.Pods[0].Name != one.Name || again.Pods[1].Name != other.Name {
-		t.Error("who reads them again calls them otherwise")
-	}
+	assert.Equal(t, one.Name, again.Pods[0].Name, "who reads them again calls them otherwise")
+	assert.Equal(t, other.Name, again.Pods[1].Name, "who reads them again calls them otherwise")
 }

@@ -3,6 +3,9 @@ package inventory_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/shared/manifests"
 )
@@ -24,17 +27,14 @@ status:
 func read(t *testing.T, manifest string) (*inventory.Inventory, []manifests.Finding) {
 	t.Helper()
 	documents, findings := manifests.Parse("in", []byte(manifest))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
+	require.Empty(t, findings)
 	return inventory.Read(documents)
 }
 
 func TestAStatusIsReadAsItIs(t *testing.T) {
 	cluster, findings := read(t, byKAI)
-	if len(findings) > 0 || len(cluster.PodGroups) != 1 {
-		t.Fatalf("findings: %v", findings)
-	}
+	require.Empty(t, findings)
+	require.Len(t, cluster.PodGroups, 1)
 	status := cluster.PodGroups[0].Status
 	if len(status.Conditions) != 1 || len(status.SchedulingConditions) != 1 ||
 		status.SchedulingConditions[0].Message != "no room" ||
@@ -44,12 +44,10 @@ func TestAStatusIsReadAsItIs(t *testing.T) {
 	cluster, findings = read(t,
 		"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 1}\nstatus: "+
 			"{conditions: none}\n")
-	if len(findings) > 0 || len(cluster.PodGroups[0].Status.Conditions) > 0 {
-		t.Errorf("of another form: %v, %+v", findings, cluster.PodGroups[0].Status)
-	}
-	if _, findings := read(t,
+	assert.Empty(t, findings, "of another form, %+v", cluster.PodGroups[0].Status)
+	assert.Empty(t, cluster.PodGroups[0].Status.Conditions, "of another form, %+v", cluster.PodGroups[0].Status)
+	_, findings = read(t,
 		"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMembr: 1}\nstatus: "+
-			"{}\n"); len(findings) == 0 {
-		t.Error("a spec is judged as before")
-	}
+			"{}\n")
+	assert.NotEmpty(t, findings, "a spec is judged as before")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,22 +31,15 @@ func TestWithoutShowsNodesWithoutPodsForAWhile(t *testing.T) {
 			info.GetUsedPorts().Len() != 1 {
 			t.Errorf("%d pods and %d ports are shown", len(standing), info.GetUsedPorts().Len())
 		}
-		if info.GetGeneration() == generation {
-			t.Error("who compares generations does not see the change")
-		}
+		assert.NotEqual(t, generation, info.GetGeneration(), "who compares generations does not see the change")
 		return broken
 	})
-	if !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	require.ErrorIs(t, err, broken)
 	if len(info.GetPods()) != 2 || info.GetUsedPorts().Len() != 2 || info.GetGeneration() != generation {
 		t.Errorf("afterwards %d pods and %d ports are shown", len(info.GetPods()), info.GetUsedPorts().Len())
 	}
 	stranger := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}, Spec: corev1.PodSpec{NodeName: "n"}}
-	if err := kubeframework.Without(snapshot, []*corev1.Pod{pods[0], stranger}, func() error { return nil }); err == nil {
-		t.Error("a pod that does not stand there is taken off")
-	}
-	if len(info.GetPods()) != 2 {
-		t.Error("a failure leaves pods out")
-	}
+	require.Error(t, kubeframework.Without(snapshot, []*corev1.Pod{pods[0], stranger}, func() error { return nil }),
+		"a pod that does not stand there is taken off")
+	assert.Len(t, info.GetPods(), 2, "a failure leaves pods out")
 }

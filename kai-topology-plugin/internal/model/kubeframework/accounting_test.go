@@ -79,9 +79,8 @@ func TestWhatAPodRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := kubeframework.Requests(c.pod)
-			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
-				t.Errorf("error %v (-want +got):\n%s", err, diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, got))
+			assert.NoError(t, err)
 		})
 	}
 }
@@ -108,9 +107,8 @@ func TestWhatANodeOffersIsComparedWithWhatItOffered(t *testing.T) {
 		"GPUs of another name":                {append(append([]string{}, all[:8]...), "amd.com/gpu", "4"), false},
 		"something that it did not have then": {append(append([]string{}, all...), "example.com/nic", "1"), false},
 	} {
-		if got := kubeframework.Offers(kubeframework.BareNode(node(amounts(c.offered...))), known); got != c.same {
-			t.Errorf("%s: the same is %t", name, got)
-		}
+		assert.Equal(t, c.same, kubeframework.Offers(kubeframework.BareNode(node(amounts(c.offered...))), known),
+			"%s: the same", name)
 	}
 }
 
@@ -136,9 +134,7 @@ func TestWhatIsTakenOfANodeIsComparedWithWhatWas(t *testing.T) {
 		"by one that asks for more":     {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi", string(gpu), "2"))}, false},
 	} {
 		node := with(c.pods...)
-		if got := kubeframework.TakesUp(node, known); got != c.same {
-			t.Errorf("%s: the same is %t", name, got)
-		}
+		assert.Equal(t, c.same, kubeframework.TakesUp(node, known), "%s: the same", name)
 		before := packing.Resources{"left over": 7}
 		assert.Empty(t, cmp.Diff(kubeframework.Used(node), kubeframework.UsedIn(before, node)),
 			"%s, in place of what is not needed any more (-want +got)", name)

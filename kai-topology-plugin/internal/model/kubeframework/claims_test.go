@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -203,9 +204,8 @@ func TestClaimsAreAlikeUnlessAFilterTellsThemApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared := kubeframework.SharedClaims([]*corev1.Pod{test.a, test.b})
-			if a, b := text(t, claims.Of(test.a, shared)), text(t, claims.Of(test.b, shared)); (a == b) != test.same {
-				t.Errorf("same: %v, want %v:\n%s\n%s", a == b, test.same, a, b)
-			}
+			a, b := text(t, claims.Of(test.a, shared)), text(t, claims.Of(test.b, shared))
+			assert.Equal(t, test.same, a == b, "same: %v:\n%s\n%s", a == b, a, b)
 		})
 	}
 }
@@ -222,10 +222,8 @@ func TestClaimsThatSeveralPodsUseCountByName(t *testing.T) {
 	claims := kubeframework.NewClaims(kubeframework.NewResources(world))
 	pods := []*corev1.Pod{naming(wired("p", ""), "a"), naming(wired("q", ""), "a"), naming(wired("r", ""), "b")}
 	shared := kubeframework.SharedClaims(pods)
-	if text(t, claims.Of(pods[0], shared)) == text(t, claims.Of(pods[2], shared)) {
-		t.Error("a claim that two pods share is taken for one that a pod has for itself")
-	}
-	if text(t, claims.Of(pods[0], shared)) != text(t, claims.Of(pods[1], shared)) {
-		t.Error("two pods that share a claim differ")
-	}
+	assert.NotEqual(t, text(t, claims.Of(pods[2], shared)), text(t, claims.Of(pods[0], shared)),
+		"a claim that two pods share is taken for one that a pod has for itself")
+	assert.Equal(t, text(t, claims.Of(pods[1], shared)), text(t, claims.Of(pods[0], shared)),
+		"two pods that share a claim differ")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,6 @@ func TestTwoPodsOfOneUIDAreRefused(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
 	other := pod.DeepCopy()
 	other.Name = "q"
-	if err := following.Follow([]*corev1.Node{node}, []*corev1.Pod{pod, other}); err == nil {
-		t.Error("one of two pods with the same UID is left out without a word")
-	}
+	assert.Error(t, following.Follow([]*corev1.Node{node}, []*corev1.Pod{pod, other}),
+		"one of two pods with the same UID is left out without a word")
 }

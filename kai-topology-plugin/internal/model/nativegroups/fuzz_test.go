@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -26,9 +27,7 @@ const fuzzed = `[{"kind": "CompositePodGroup", "apiVersion": "scheduling.k8s.io/
 // made, and each pod is a member of one gang.
 func FuzzForest(f *testing.F) {
 	var seed any
-	if err := json.Unmarshal([]byte(fuzzed), &seed); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, json.Unmarshal([]byte(fuzzed), &seed))
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, program []byte) {
 		var objects []map[string]any
@@ -50,9 +49,8 @@ func FuzzForest(f *testing.F) {
 			root := forest.Root(group.Ref())
 			_, _ = forest.Groups(root), forest.Join(member(group.Name))
 			if gang := forest.Gang(root, topologies); gang != nil {
-				if _, errs := podgrouptree.New(&gang.Spec); len(errs) > 0 {
-					t.Fatalf("%v of %s", errs, list)
-				}
+				_, errs := podgrouptree.New(&gang.Spec)
+				require.Empty(t, errs, "of %s", list)
 			}
 		}
 	})

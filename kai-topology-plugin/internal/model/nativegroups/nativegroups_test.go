@@ -66,9 +66,7 @@ func TestATreeIsOnePodGroup(t *testing.T) {
 		forest.Set(one)
 	}
 	roots := forest.Roots()
-	if len(roots) != 1 {
-		t.Fatalf("roots %v", roots)
-	}
+	require.Len(t, roots, 1)
 	gang := forest.Gang(roots[0], topologies)
 	if gang.Name != "compositepodgroup.scheduling.k8s.io/serve" || gang.Generation != 8 || gang.UID != "u" {
 		t.Errorf("it is %s of generation %d, UID %s", gang.Name, gang.Generation, gang.UID)
@@ -111,15 +109,12 @@ func TestAPodIsAMemberOfTheOutermostGroup(t *testing.T) {
 	}
 	assert.Empty(t, cmp.Diff(want, got), "as groups become known (-want +got)")
 	plain := &corev1.Pod{}
-	if forest.Join(plain) != plain {
-		t.Error("a pod without a group is changed")
-	}
+	assert.Same(t, plain, forest.Join(plain), "a pod without a group is changed")
 	for _, one := range groups {
 		forest.Remove(one.Ref())
 	}
-	if got := said("decode"); got != want[0] || len(forest.Roots()) > 0 {
-		t.Errorf("without groups %q, and roots %v", got, forest.Roots())
-	}
+	assert.Equal(t, want[0], said("decode"))
+	assert.Empty(t, forest.Roots())
 }
 
 func TestGroupsAboveEachOtherHaveNoGang(t *testing.T) {
@@ -127,9 +122,8 @@ func TestGroupsAboveEachOtherHaveNoGang(t *testing.T) {
 	forest.Set(group(t, "CompositePodGroup", "v1alpha3", "metadata: {name: a}, spec: {parentCompositePodGroupName: b}"))
 	forest.Set(group(t, "CompositePodGroup", "v1alpha3", "metadata: {name: b}, spec: {parentCompositePodGroupName: a}"))
 	root := forest.Root(nativegroups.Ref{Kind: "CompositePodGroup", Namespace: "ns", Name: "a"})
-	if gang := forest.Gang(root, topologies); gang != nil || len(forest.Roots()) > 0 {
-		t.Errorf("there is %v", gang)
-	}
+	assert.Nil(t, forest.Gang(root, topologies))
+	assert.Empty(t, forest.Roots())
 }
 
 func TestLongNamesAreToldApart(t *testing.T) {
@@ -165,9 +159,7 @@ func TestTheTopologyOfAKey(t *testing.T) {
 			forest.Set(group(t, "PodGroup", "v1alpha2",
 				"metadata: {name: g, annotations: {"+c.annotations+"}}, spec: {"+keys+"}"))
 			got := forest.Gang(forest.Roots()[0], topologies).Spec.TopologyConstraint
-			if said := got.Topology + " " + got.RequiredTopologyLevel + " " + got.PreferredTopologyLevel; said != c.want {
-				t.Errorf("got %q, want %q", said, c.want)
-			}
+			assert.Equal(t, c.want, got.Topology+" "+got.RequiredTopologyLevel+" "+got.PreferredTopologyLevel)
 		})
 	}
 }
@@ -201,27 +193,19 @@ func TestWhatTheStatusSaysIsReadBack(t *testing.T) {
 			}
 			c.desired.Type, c.desired.ObservedGeneration = scheduling.ConditionScheduled, 2
 			written := with(c.present).Condition(c.desired)
-			if (written == nil) != (c.want == "") {
-				t.Fatalf("written is %v", written)
-			}
+			require.Equal(t, c.want == "", written == nil, "written is %v", written)
 			if written == nil {
 				return
 			}
-			if got := written.Type + " " + said(*written); got != c.want {
-				t.Errorf("written is %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, written.Type+" "+said(*written))
 			text, err := yaml.Marshal(written)
 			require.NoError(t, err)
 			json, err := yaml.YAMLToJSON(text)
 			require.NoError(t, err)
 			forest, again := &nativegroups.Forest{}, with(string(json))
 			forest.Set(again)
-			if got := said(forest.Gang(again.Ref(), topologies).Status.Conditions[0]); got != c.read {
-				t.Errorf("read is %q, want %q", got, c.read)
-			}
-			if more := again.Condition(c.desired); more != nil {
-				t.Errorf("it is written once more: %v", more)
-			}
+			assert.Equal(t, c.read, said(forest.Gang(again.Ref(), topologies).Status.Conditions[0]))
+			assert.Nil(t, again.Condition(c.desired), "it is written once more")
 		})
 	}
 }
@@ -236,9 +220,7 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			written := group(t, "PodGroup", "v1alpha2", "metadata: {name: g}, spec: {"+c.spec+"}").Condition(
 				metav1.Condition{Status: metav1.ConditionStatus(c.status), Reason: "Infeasible", Message: c.message})
-			if written.Message != c.want {
-				t.Errorf("written is %q, want %q", written.Message, c.want)
-			}
+			assert.Equal(t, c.want, written.Message)
 		})
 	}
 }
@@ -253,9 +235,8 @@ func TestAGroupThatCannotBeReadNamesTheField(t *testing.T) {
 		_, err := nativegroups.Read(&unstructured.Unstructured{Object: map[string]any{"kind": kind,
 			"metadata": map[string]any{"name": "g", "namespace": "ns"},
 			"spec":     map[string]any{"schedulingPolicy": map[string]any{"gang": gang}}}})
-		if want := "reading " + kind + " ns/g: " + message; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		want := "reading " + kind + " ns/g: " + message
+		assert.EqualError(t, err, want)
 	}
 }
 
@@ -281,9 +262,7 @@ func TestAGroupIsReplacedAtOnce(t *testing.T) {
 		}
 	}()
 	for {
-		if root := forest.Root(leaf.Ref()); root != want {
-			t.Fatalf("the root is %v, want %v", root, want)
-		}
+		require.Equal(t, want, forest.Root(leaf.Ref()), "the root")
 		select {
 		case <-done:
 			return

@@ -3,6 +3,7 @@ package zones_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
@@ -38,11 +39,8 @@ func TestNodesForPods(t *testing.T) {
 		"GPUs that the zones lack":                              {"single-numa-node container", []string{"8 cpu", "8 cpu"}, nil, zones.DemandOf(pod("p", "2 gpu")), 99, ""},
 	} {
 		n := node(t, c.policy, c.zones...)
-		if got := n.Usage(c.pods, nil).Room(c.demand, 99); got != c.room && c.never == "" {
-			t.Errorf("%s: room for %d, want %d", name, got, c.room)
-		}
-		if got := n.Never(c.demand); got != c.never {
-			t.Errorf("%s: never %q, want %q", name, got, c.never)
-		}
+		got := n.Usage(c.pods, nil).Room(c.demand, 99)
+		assert.False(t, got != c.room && c.never == "", "%s: room for %d, want %d", name, got, c.room)
+		assert.Equal(t, c.never, n.Never(c.demand), "%s: never", name)
 	}
 }

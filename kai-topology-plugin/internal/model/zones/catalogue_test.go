@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,14 +26,11 @@ func TestCatalogueTellsWhatChanged(t *testing.T) {
 	changes := func(since int, want []string, wantAll bool) int {
 		t.Helper()
 		nodes, all, now := c.Changes(since)
-		if !slices.Equal(nodes, want) || all != wantAll {
-			t.Errorf("since %d: %q, all %t; want %q, %t", since, nodes, all, want, wantAll)
-		}
+		assert.True(t, slices.Equal(nodes, want), "since %d: %q, all %t; want %q, %t", since, nodes, all, want, wantAll)
+		assert.Equal(t, wantAll, all, "since %d: %q, all %t; want %q, %t", since, nodes, all, want, wantAll)
 		return now
 	}
-	if changes(0, nil, false) != 0 {
-		t.Error("an empty catalogue has a version")
-	}
+	assert.Zero(t, changes(0, nil, false), "an empty catalogue has a version")
 	c.Set(named(t, "b", zones.SingleNUMA, "4 gpu"))
 	first := changes(0, nil, true)
 	c.Set(named(t, "b", zones.SingleNUMA, "4 gpu"))
@@ -74,9 +72,7 @@ func TestCatalogueForgets(t *testing.T) {
 	}
 	c.Avoid("gang", "a")
 	c.Remove("a")
-	if size := c.Size(); size != 0 {
-		t.Errorf("%d entries are left", size)
-	}
+	assert.Zero(t, c.Size(), "entries are left")
 }
 
 func TestAnAbsentCatalogueKnowsNothing(t *testing.T) {
@@ -93,9 +89,8 @@ func TestAnOutdatedObjectIsNotBelieved(t *testing.T) {
 	is := func(when, want string) {
 		t.Helper()
 		held, _ := c.Usage("a", pods).HeldBy(pods[0].UID)
-		if got := held.In(c.Node("a")); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: the pod is in %q, want %s", when, got, want)
-		}
+		got := held.In(c.Node("a"))
+		assert.Equal(t, []string{want}, got, "%s: the pod is in %q, want %s", when, got, want)
 	}
 	report := func(policy string) { c.Set(node(t, policy, "4 gpu | 4 gpu", "4 gpu | 1 gpu")) }
 	report("single-numa-node pod")

@@ -34,12 +34,8 @@ func TestWhatMayHelpIsARuleOrRoom(t *testing.T) {
 		"none any more":         {full, nil, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.after.SameRule(c.before); got != c.sameRule {
-				t.Errorf("the same rule: %t", got)
-			}
-			if got := c.after.Usage(nil, nil).FreerThan(c.before.Usage(nil, nil)); got != c.freer {
-				t.Errorf("freer: %t", got)
-			}
+			assert.Equal(t, c.sameRule, c.after.SameRule(c.before), "the same rule")
+			assert.Equal(t, c.freer, c.after.Usage(nil, nil).FreerThan(c.before.Usage(nil, nil)))
 		})
 	}
 }
@@ -49,18 +45,14 @@ func TestANodeIsReopenedOnceForGangsThatAvoidIt(t *testing.T) {
 	catalogue.Set(reported(zones.SingleNUMA, 4, 4))
 	_, _, seen := catalogue.Changes(0)
 	catalogue.Avoid("gang", "n")
-	if catalogue.Reopened(seen) || !catalogue.Avoids("gang", "n") {
-		t.Error("it is open")
-	}
+	assert.False(t, catalogue.Reopened(seen), "it is open")
+	assert.True(t, catalogue.Avoids("gang", "n"), "it is open")
 	catalogue.Set(reported(zones.SingleNUMA, 4, 3))
-	if !catalogue.Reopened(seen) || catalogue.Avoids("gang", "n") {
-		t.Error("it is closed")
-	}
+	assert.True(t, catalogue.Reopened(seen), "it is closed")
+	assert.False(t, catalogue.Avoids("gang", "n"), "it is closed")
 	_, _, seen = catalogue.Changes(seen)
 	catalogue.Set(reported(zones.SingleNUMA, 4, 2))
-	if catalogue.Reopened(seen) {
-		t.Error("it is reopened although nothing avoids it")
-	}
+	assert.False(t, catalogue.Reopened(seen), "it is reopened although nothing avoids it")
 }
 
 func TestAFieldOfAnotherTypeIsNamed(t *testing.T) {

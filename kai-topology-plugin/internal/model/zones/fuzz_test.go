@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,9 +24,7 @@ const fuzzed = `{"metadata": {"name": "n"}, "topologyPolicies": ["SingleNUMANode
 // it held is free again when it is gone.
 func FuzzZones(f *testing.F) {
 	var seed any
-	if err := json.Unmarshal([]byte(fuzzed), &seed); err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, json.Unmarshal([]byte(fuzzed), &seed))
 	amounts := []string{"1 gpu", "2 gpu, 3 cpu", "5 cpu, 1Gi memory", "4 gpu, 8 cpu", "0 cpu", "9 gpu"}
 	f.Add([]byte(nil), uint8(0))
 	f.Fuzz(func(t *testing.T, program []byte, asked uint8) {
@@ -42,16 +41,13 @@ func FuzzZones(f *testing.F) {
 		_, _ = node.Never(demand), node.Usage(nil, nil)
 		room := usage.Room(demand, 3)
 		held, admitted := usage.Admit(demand)
-		if admitted != (room > 0) {
-			t.Fatalf("room for %d, and one more is admitted: %t", room, admitted)
-		}
+		require.Equal(t, room > 0, admitted, "room for %d, and one more is admitted", room)
 		if _ = held.In(node); usage == nil || !admitted {
 			return
 		}
 		usage.Add(types.UID("p"), demand, held)
 		usage.Remove(types.UID("p"))
-		if again := usage.Room(demand, 3); again != room {
-			t.Fatalf("room for %d, and for %d once a pod is gone", room, again)
-		}
+		again := usage.Room(demand, 3)
+		require.Equal(t, room, again, "room for %d, and for %d once a pod is gone", room, again)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -305,9 +306,8 @@ func TestTheRuleAgainstAModel(t *testing.T) {
 					if resource == "cpu" {
 						got /= 1000
 					}
-					if got != d.model.free[zone][resource] {
-						t.Fatalf("case %d: %d %s free in zone %d: %s %s takes %b", i, got, resource, zone, d, demand, masks)
-					}
+					require.Equal(t, d.model.free[zone][resource], got,
+						"case %d %s free in zone %d: %s %s takes %b", i, resource, zone, d, demand, masks)
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -62,9 +63,8 @@ func TestRead(t *testing.T) {
 	} {
 		got, err := zones.Read(written(t, c.fields))
 		c.want.Name = "a"
-		if err != nil || !c.want.Equal(got) {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
-		}
+		require.NoError(t, err, "%s: %+v; want %+v", name, got, c.want)
+		assert.True(t, c.want.Equal(got), "%s: %+v; want %+v", name, got, c.want)
 	}
 }
 
@@ -117,14 +117,12 @@ func TestAHundredZones(t *testing.T) {
 	}
 	n := node(t, "restricted container", list...)
 	u := n.Usage(created(pod("x", "4 gpu"), pod("y", "6 gpu"), pod("z", "400 gpu")), nil)
-	if room := u.Room(zones.DemandOf(pod("p", "3 gpu")), math.MaxInt64); room != 0 {
-		t.Errorf("room for %d beside a pod that may be anywhere", room)
-	}
+	room := u.Room(zones.DemandOf(pod("p", "3 gpu")), math.MaxInt64)
+	assert.Zero(t, room, "room for %d beside a pod that may be anywhere", room)
 	for pods, want := range map[string]int64{"3 gpu": 63, "7 gpu": 7, "80 gpu": 0} {
 		u := n.Usage(created(pod("x", "4 gpu")), nil)
-		if room := u.Room(zones.DemandOf(pod("p", pods)), math.MaxInt64); room != want {
-			t.Errorf("room for %d pods of %s, want %d", room, pods, want)
-		}
+		room := u.Room(zones.DemandOf(pod("p", pods)), math.MaxInt64)
+		assert.Equal(t, want, room, "room for %d pods of %s, want %d", room, pods, want)
 	}
 }
 
@@ -163,12 +161,9 @@ func TestReadNeverPanics(t *testing.T) {
 		read++
 		u := n.Usage(created(pod("x", "2 gpu"), pod("y", "1 cpu, 1 memory")), nil)
 		for _, demand := range []*zones.Demand{zones.DemandOf(pod("z", "6 gpu, 1 nic")), zones.InOneZone(pod("z", "1 gpu"))} {
-			if never := n.Never(demand); never != "" && n.Enforces() && u.Room(demand, 10) > 0 {
-				t.Errorf("%s, but there is room", never)
-			}
+			never := n.Never(demand)
+			assert.False(t, never != "" && n.Enforces() && u.Room(demand, 10) > 0, "%s, but there is room", never)
 		}
 	}
-	if read < 500 {
-		t.Errorf("only %d objects could be read", read)
-	}
+	assert.GreaterOrEqual(t, read, 500, "only %d objects could be read", read)
 }

@@ -30,16 +30,14 @@ func TestWhatPodsLeave(t *testing.T) {
 	u := n.Usage(nil, nil)
 	free := func(when string, want ...int64) {
 		t.Helper()
-		if got := gpus(u); !slices.Equal(got, want) {
-			t.Errorf("%s: %d free, want %d", when, got, want)
-		}
+		got := gpus(u)
+		assert.True(t, slices.Equal(got, want), "%s: %d free, want %d", when, got, want)
 	}
 	first := u.Add("first", three, nil)
 	u.Add("second", three, in(2, 1, "3 gpu"))
 	free("two of three", 1, 1)
-	if _, known := u.HeldBy("second"); !known {
-		t.Error("the zone of the second is known")
-	}
+	_, known := u.HeldBy("second")
+	assert.True(t, known, "the zone of the second is known")
 	before := u.Clone()
 	u.Add("third", zones.DemandOf(pod("p", "2 gpu")), nil)
 	free("a third that may be in any zone", 0, 0)
@@ -69,9 +67,7 @@ func TestPodsWithoutUIDAreDifferentPods(t *testing.T) {
 	for range 3 {
 		u.Add("", zones.DemandOf(pod("p", "2 gpu")), nil)
 	}
-	if got := gpus(u); !slices.Equal(got, []int64{0, 2}) {
-		t.Errorf("%d free, want 0 and 2", got)
-	}
+	assert.Equal(t, []int64{0, 2}, gpus(u), "free, want 0 and 2")
 }
 
 // TestVictimsOfOneZone is the preemption of pods of one device by one of two.
@@ -94,9 +90,8 @@ func TestVictimsOfOneZone(t *testing.T) {
 		for _, victim := range c.victims {
 			u.Remove(victim)
 		}
-		if held, got := u.Admit(two); got != c.want {
-			t.Errorf("%s: %t, %v", name, got, held)
-		}
+		held, got := u.Admit(two)
+		assert.Equal(t, c.want, got, "%s, %v", name, held)
 	}
 }
 
@@ -158,9 +153,8 @@ func TestWhatIsObservedIsFound(t *testing.T) {
 			texts[zone] = fmt.Sprintf("8 gpu | %d gpu", want[zone])
 		}
 		u := node(t, "single-numa-node container", texts...).Usage(created(pods...), nil)
-		if got := gpus(u); !slices.Equal(got, want) {
-			t.Fatalf("case %d: %d free, want %d", i, got, want)
-		}
+		got := gpus(u)
+		require.True(t, slices.Equal(got, want), "case %d: %d free, want %d", i, got, want)
 		for _, p := range pods {
 			if held, known := u.HeldBy(p.UID); !known || len(held) != count {
 				t.Fatalf("case %d: pod %s holds %v, known %t", i, p.Name, held, known)
@@ -168,9 +162,7 @@ func TestWhatIsObservedIsFound(t *testing.T) {
 			u.Remove(p.UID)
 		}
 		for _, free := range gpus(u) {
-			if free != 8 {
-				t.Fatalf("case %d: %d free once all pods have left", i, gpus(u))
-			}
+			require.EqualValues(t, 8, free, "case %d: %d free once all pods have left", i, gpus(u))
 		}
 	}
 }

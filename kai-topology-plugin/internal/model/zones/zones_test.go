@@ -177,9 +177,7 @@ func TestTheKubeletsRule(t *testing.T) {
 		if ok && got == "" {
 			got = "-"
 		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		assert.Equal(t, c.want, got, name)
 	}
 }
 
@@ -206,9 +204,7 @@ func TestNever(t *testing.T) {
 		"an ordinary pod that is too large": {node(t, "single-numa-node pod", two...), zones.DemandOf(pod("p", "6 gpu")), "NUMA zones too small"},
 		"a pod that asks for nothing":       {node(t, "single-numa-node pod", two...), zones.DemandOf(pod("p", "")), ""},
 	} {
-		if got := c.node.Never(c.demand); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		assert.Equal(t, c.want, c.node.Never(c.demand), name)
 	}
 }
 
@@ -235,9 +231,7 @@ func TestRoom(t *testing.T) {
 		"a node that does not enforce":   {nil, zones.DemandOf(pod("p", "1 gpu")), 50},
 		"it has no zone for pods of one": {nil, zones.InOneZone(pod("p", "1 gpu")), 0},
 	} {
-		if got := c.usage.Room(c.demand, 50); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
+		assert.Equal(t, c.want, c.usage.Room(c.demand, 50), name)
 	}
 }
 
@@ -293,9 +287,7 @@ func TestUsage(t *testing.T) {
 		}
 		assert.Empty(t, cmp.Diff(c.want, got), "%s", name)
 		for zone, free := range u.Free() {
-			if free["nvidia.com/gpu"] != c.free[zone] {
-				t.Errorf("%s: %d free in zone %d, want %d", name, free["nvidia.com/gpu"], zone, c.free[zone])
-			}
+			assert.Equal(t, c.free[zone], free["nvidia.com/gpu"], "%s free in zone %d", name, zone)
 		}
 	}
 }
@@ -322,9 +314,7 @@ func TestWhatIsAlignedOfAPod(t *testing.T) {
 		"parts of a device count as one":    {pod("p", "500m gpu"), devices},
 		"containers without any do not ask": {pod("p", "1 gpu", "2 disks"), devices},
 	} {
-		if got := zones.DemandOf(c.pod).String(); got != c.want+" aligned by NUMA zone" {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		assert.Equal(t, c.want+" aligned by NUMA zone", zones.DemandOf(c.pod).String(), "%s, want %s", name, c.want)
 	}
 }
 
@@ -337,8 +327,6 @@ func TestDemandInWords(t *testing.T) {
 			pod("p", "init: 2 gpu", "1 gpu", "1 nic")),
 		"nothing in one NUMA zone": zones.InOneZone(pod("p", "1 cpu")),
 	} {
-		if got := demand.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.Equal(t, want, demand.String())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/check"
@@ -64,9 +65,8 @@ func answered(t *testing.T, files ...string) map[string]any {
 	}
 	placed := invoke(t, place.Command(), "", args...)
 	var answer map[string]any
-	if err := json.Unmarshal([]byte(placed.stdout), &answer); err != nil {
-		t.Fatalf("place exits with %d: %v\n%s", placed.code, err, placed.stderr)
-	}
+	require.NoError(t, json.Unmarshal([]byte(placed.stdout), &answer),
+		"place exits with %d\n%s", placed.code, placed.stderr)
 	return answer
 }
 
@@ -383,9 +383,8 @@ func TestWhatIsNotVerifiedTakesNoRoom(t *testing.T) {
 	answer := answered(t, manifests)
 	delete(field(answer, "podGroups", 0, "assignments").(map[string]any), "a-0")
 	got := checked(t, answer, manifests)
-	if !strings.Contains(got.stdout, "PodGroup default/b: its certificate:") {
-		t.Errorf("b is taken for infeasible although nothing proves that a takes its room:\n%s", got.stdout)
-	}
+	assert.Contains(t, got.stdout, "PodGroup default/b: its certificate:",
+		"b is taken for infeasible although nothing proves that a takes its room")
 }
 
 func TestUnusableInput(t *testing.T) {
@@ -404,13 +403,11 @@ func TestUnusableInput(t *testing.T) {
 			}
 		})
 	}
-	if got := invoke(t, check.Command(), "", "-f", manifests, "-f", "no-such-file"); got.code != render.ExitRejected {
-		t.Errorf("a file that is not there: exit code %d, %s", got.code, got.stderr)
-	}
-	if got := invoke(t, check.Command(), `{"podGroups": []}`, "-f", saved(t, "kind: Node"), "-f",
-		"-"); got.code != render.ExitRejected {
-		t.Errorf("manifests that are rejected: exit code %d, %s", got.code, got.stderr)
-	}
+	got := invoke(t, check.Command(), "", "-f", manifests, "-f", "no-such-file")
+	assert.Equal(t, render.ExitRejected, got.code, "a file that is not there: exit code %d, %s", got.code, got.stderr)
+	got = invoke(t, check.Command(), `{"podGroups": []}`, "-f", saved(t, "kind: Node"), "-f",
+		"-")
+	assert.Equal(t, render.ExitRejected, got.code, "manifests that are rejected: exit code %d, %s", got.code, got.stderr)
 }
 
 func TestWrongFlags(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/offline/check"
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -37,22 +39,15 @@ func FuzzPlace(f *testing.F) {
 		if placed.code == render.ExitRejected && !strings.Contains(placed.stderr, "deciding: ") {
 			return
 		}
-		if placed.code != 0 && placed.code != 3 {
-			t.Fatalf("exit code %d\n%s\n%s", placed.code, placed.stderr, input)
-		}
+		require.False(t, placed.code != 0 && placed.code != 3, "exit code %d\n%s\n%s", placed.code, placed.stderr, input)
 		checked := func(text []byte) done {
-			if err := os.WriteFile(answer, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(answer, text, 0o600))
 			return invoke(t, check.Command(), input, "-f", "-", "-f", answer)
 		}
-		if got := checked([]byte(placed.stdout)); got.code != 0 {
-			t.Fatalf("exit code %d\n%s%s\n%s\nof\n%s", got.code, got.stdout, got.stderr, placed.stdout, input)
-		}
+		got := checked([]byte(placed.stdout))
+		require.Zero(t, got.code, "exit code %d\n%s%s\n%s\nof\n%s", got.code, got.stdout, got.stderr, placed.stdout, input)
 		var said any
-		if err := json.Unmarshal([]byte(placed.stdout), &said); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(placed.stdout), &said))
 		changed := mutants.JSON(mutants.Of(said, nil, program[len(program)/2:]))
 		if got := checked(changed); got.code != 0 && got.stdout+got.stderr == "" {
 			t.Fatalf("exit code %d without a reason\n%s\nof\n%s", got.code, changed, input)

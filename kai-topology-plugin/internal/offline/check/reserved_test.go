@@ -3,6 +3,8 @@ package check_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestRoomThatIsSaidToBeReserved(t *testing.T) {
@@ -42,9 +44,7 @@ func TestRoomThatIsSaidToBeReserved(t *testing.T) {
 					}
 				}
 			}
-			if len(reserved) == 0 {
-				t.Fatal("no certificate has reserved room")
-			}
+			require.NotEmpty(t, reserved, "no certificate has reserved room")
 			test.tamper(reserved)
 			if got := checked(t, answer, cluster, manifests); got.code != 3 || !strings.Contains(got.stdout, test.want) {
 				t.Errorf("exit code %d\n%s%s\nwant %s", got.code, got.stdout, got.stderr, test.want)
@@ -84,9 +84,8 @@ func TestRoomForPodsThatAreExpected(t *testing.T) {
 			files := []string{cluster, "../place/testdata/expected.yaml", saved(t, refused)}
 			answer := answered(t, files...)
 			reserved, has := field(answer, "podGroups", 3, "certificate", "reserved").(map[string]any)
-			if !has || reserved[expected] == nil {
-				t.Fatalf("reserved is %v", reserved)
-			}
+			require.True(t, has, "reserved is %v", reserved)
+			require.NotNil(t, reserved[expected], "reserved is %v", reserved)
 			test.tamper(reserved)
 			got := checked(t, answer, files...)
 			if (got.code == 0) != (test.want == "") || !strings.Contains(got.stdout, test.want) {

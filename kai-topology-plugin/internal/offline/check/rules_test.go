@@ -1,6 +1,10 @@
 package check_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 // mixed is a gang of pods that ask for different things and have rules about each other, on two nodes of a rack and one
 // of another.
@@ -59,9 +63,8 @@ spec:
 func TestRulesOfUnlikePodsAreThoseOfEach(t *testing.T) {
 	manifests := saved(t, mixed)
 	answer := answered(t, manifests)
-	if got := checked(t, answer, manifests); got.code != 0 {
-		t.Fatalf("what place says is turned down: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
-	}
+	got := checked(t, answer, manifests)
+	require.Zero(t, got.code, "what place says is turned down: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	nodes := field(answer, "podGroups", 0, "assignments").(map[string]any)
 	if nodes["third"] != "n3" {
 		t.Fatalf("the test needs the third pod elsewhere than beside the first: %v", nodes)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
@@ -209,9 +210,7 @@ func TestNativeGroups(t *testing.T) {
 					t.Errorf("PodGroup %s of ours is %s", podGroup.Name, podGroup.Verdict)
 				}
 			}
-			if got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, got)
 		})
 	}
 }

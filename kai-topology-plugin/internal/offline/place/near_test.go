@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
@@ -66,9 +67,8 @@ func TestGangsThatAreToBeNearOthersHaveAnotherTurn(t *testing.T) {
 			for _, podGroup := range result.PodGroups {
 				got = append(got, podGroup.Name+" "+podGroup.Verdict)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s\n%s", diff, done.stdout)
-			}
+			diff := cmp.Diff(c.want, got)
+			assert.Empty(t, diff, "(-want +got):\n%s\n%s", diff, done.stdout)
 		})
 	}
 }

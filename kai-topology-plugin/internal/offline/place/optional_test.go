@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Grove's profile for KAI makes one PodGroup of all PodGangs of a replica: those beside the anchor are branches below a
@@ -54,12 +55,9 @@ spec:
 					Assignments map[string]string
 				}
 			}
-			if err := json.Unmarshal([]byte(done.stdout), &answer); err != nil {
-				t.Fatalf("%v\n%s", err, done.stderr)
-			}
-			if answer.PodGroups[0].Verdict != "Placed" {
-				t.Errorf("verdict %s\n%s", answer.PodGroups[0].Verdict, done.stdout)
-			}
+			err := json.Unmarshal([]byte(done.stdout), &answer)
+			require.NoError(t, err, "%v\n%s", err, done.stderr)
+			assert.Equal(t, "Placed", answer.PodGroups[0].Verdict, "verdict %s\n%s", answer.PodGroups[0].Verdict, done.stdout)
 			placed := slices.Sorted(maps.Keys(answer.PodGroups[0].Assignments))
 			assert.Empty(t, cmp.Diff(c.want, placed))
 		})

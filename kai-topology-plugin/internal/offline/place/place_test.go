@@ -68,9 +68,8 @@ func TestGolden(t *testing.T) {
 		for _, format := range []string{"json", "tree", "yaml"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				done := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/"+name+".yaml", "-o", format)
-				if code := exitCode(done.err); code != exit {
-					t.Fatalf("exit code %d, want %d: %v\n%s", code, exit, done.err, done.stderr)
-				}
+				code := exitCode(done.err)
+				require.Equal(t, exit, code, "exit code %d, want %d: %v\n%s", code, exit, done.err, done.stderr)
 				golden.Equal(t, filepath.Join("testdata", "golden", name+"."+format),
 					effort.ReplaceAllString(done.stdout, "$1: 0"))
 			})
@@ -80,9 +79,7 @@ func TestGolden(t *testing.T) {
 
 func TestWhatIsPlacedIsTheInputOfTheNextDecision(t *testing.T) {
 	first := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/hierarchy.yaml", "-o", "yaml")
-	if first.err != nil {
-		t.Fatal(first.err)
-	}
+	require.NoError(t, first.err)
 	again := `---
 apiVersion: scheduling.run.ai/v2alpha2
 kind: PodGroup
@@ -153,18 +150,15 @@ func TestWrongFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := run(t, "", args...)
-			if done.err == nil || done.stdout != "" {
-				t.Errorf("printed %q, error %v", done.stdout, done.err)
-			}
+			require.Error(t, done.err)
+			assert.Empty(t, done.stdout)
 		})
 	}
 }
 
 func TestASpentBudgetIsNoProof(t *testing.T) {
 	done := run(t, "", "-f", "testdata/cluster.yaml", "-f", "testdata/hierarchy.yaml", "--search-budget", "1")
-	if strings.Contains(done.stdout, `"verdict": "Infeasible"`) {
-		t.Errorf("one step proves that a gang that fits does not:\n%s", done.stdout)
-	}
+	assert.NotContains(t, done.stdout, `"verdict": "Infeasible"`, "one step proves that a gang that fits does not")
 }
 
 func TestPodsThatAreOverAreNotDrawn(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -89,17 +90,14 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := run(t, test.stdin, "-f", "-")
-			if code := exitCode(done.err); code != 3 {
-				t.Fatalf("exit code %d: %v\n%s", code, done.err, done.stderr)
-			}
+			code := exitCode(done.err)
+			require.Equal(t, 3, code, "exit code %d: %v\n%s", code, done.err, done.stderr)
 			var decided struct {
 				PodGroups []struct{ Verdict, Message string }
 			}
 			require.NoError(t, json.Unmarshal([]byte(done.stdout), &decided))
-			if diff := cmp.Diff(test.want, decided.PodGroups[0].Message); diff != "" ||
-				decided.PodGroups[0].Verdict != "Invalid" {
-				t.Errorf("verdict %s (-want +got):\n%s", decided.PodGroups[0].Verdict, diff)
-			}
+			assert.Empty(t, cmp.Diff(test.want, decided.PodGroups[0].Message))
+			assert.Equal(t, "Invalid", decided.PodGroups[0].Verdict)
 		})
 	}
 }
@@ -156,8 +154,7 @@ func TestMoreThanCanBeCountedFitsNowhere(t *testing.T) {
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {pod-group-name: g}}, spec: {containers: [%s]}}
 `, containers), "-f", "-")
-		if exitCode(done.err) != 3 || !strings.Contains(done.stdout, "can be asked for") {
-			t.Errorf("%s: %v\n%s%s", name, done.err, done.stdout, done.stderr)
-		}
+		assert.Equal(t, 3, exitCode(done.err), "%s: %v\n%s%s", name, done.err, done.stdout, done.stderr)
+		assert.Contains(t, done.stdout, "can be asked for", "%s: %v\n%s%s", name, done.err, done.stdout, done.stderr)
 	}
 }

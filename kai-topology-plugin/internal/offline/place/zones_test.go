@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
@@ -221,21 +222,16 @@ func TestPodsGoWhereTheirNUMAZonesHaveRoom(t *testing.T) {
 					SubGroups   []struct{ Domains map[string][]string }
 				}
 			}
-			if err := json.Unmarshal([]byte(done.stdout), &printed); err != nil {
-				t.Fatalf("%v: %s", err, done.stderr)
-			}
+			require.NoError(t, json.Unmarshal([]byte(done.stdout), &printed), done.stderr)
 			got := printed.PodGroups[0]
 			if c.want == nil {
 				c.want = map[string]string{}
 			}
 			assert.Empty(t, cmp.Diff(c.want, got.Assignments), "%s", got.Message)
-			if zones := got.SubGroups[0].Domains["example.com/any"]; c.zones != nil && !cmp.Equal(c.zones, zones) {
-				t.Errorf("zones %v, want %v", zones, c.zones)
-			}
+			zones := got.SubGroups[0].Domains["example.com/any"]
+			assert.False(t, c.zones != nil && !cmp.Equal(c.zones, zones), "zones %v, want %v", zones, c.zones)
 			for _, text := range c.says {
-				if !strings.Contains(got.Message, text) {
-					t.Errorf("%q does not say %q", got.Message, text)
-				}
+				assert.Contains(t, got.Message, text, "%q does not say %q", got.Message, text)
 			}
 		})
 	}

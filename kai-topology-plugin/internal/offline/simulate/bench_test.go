@@ -42,9 +42,8 @@ func benchmarkStream(b *testing.B, sizes []int, gangs int) {
 	stream, err := simulate.Read("jobs", strings.NewReader(lines.String()), on)
 	require.NoError(b, err)
 	for b.Loop() {
-		if _, err := simulate.Run(b.Context(), on, stream, simulate.Options{}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := simulate.Run(b.Context(), on, stream, simulate.Options{})
+		require.NoError(b, err)
 	}
 	b.ReportMetric(float64(gangs)*60*float64(b.N)/b.Elapsed().Seconds(), "gangs/min")
 }

@@ -40,9 +40,8 @@ func TestTheSimulatorAsksAsManifestsDo(t *testing.T) {
 			r := s.by[turn.Rank.Gang]
 			assembled := s.assemble(r)
 			hold := planner.Hold(present{simulator: s}, assembled, r.held)
-			if table.Held(turn) != (hold != nil) {
-				t.Errorf("seed %d, gang %s: the simulator holds it for %v", seed, turn.Rank.Gang, hold)
-			}
+			assert.Equal(t, hold != nil, table.Held(turn),
+				"seed %d, gang %s: the simulator holds it for %v", seed, turn.Rank.Gang, hold)
 			if hold != nil {
 				held++
 				continue
@@ -58,7 +57,6 @@ func TestTheSimulatorAsksAsManifestsDo(t *testing.T) {
 			}
 		}
 	}
-	if mended == 0 || held == 0 {
-		t.Errorf("%d gangs were mended and %d held", mended, held)
-	}
+	assert.NotZero(t, mended)
+	assert.NotZero(t, held)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"packtree.dev/kai-topology-plugin/internal/offline/simulate"
 	"packtree.dev/shared/mutants"
 )
@@ -19,9 +21,7 @@ func FuzzStream(f *testing.F) {
 	var lines []any
 	for i, stream := range streams {
 		var list []any
-		if err := json.Unmarshal([]byte("["+strings.ReplaceAll(strings.TrimSpace(stream), "\n", ",")+"]"), &list); err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, json.Unmarshal([]byte("["+strings.ReplaceAll(strings.TrimSpace(stream), "\n", ",")+"]"), &list))
 		lines = append(lines, list)
 		f.Add(uint8(i), []byte(nil), false)
 	}
@@ -37,9 +37,7 @@ func FuzzStream(f *testing.F) {
 		}
 		until := 1000.0
 		result, err := simulate.Run(t.Context(), on, events, simulate.Options{Until: &until})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, stream)
-		}
+		require.NoError(t, err, "%v\n%s", err, stream)
 		var printed bytes.Buffer
 		if result.JSON(&printed) != nil || result.CSV(&printed) != nil || result.Summary(&printed) != nil {
 			t.Fatalf("cannot be printed: %s", stream)

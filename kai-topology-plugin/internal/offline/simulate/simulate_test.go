@@ -194,9 +194,8 @@ func TestNothingIsReservedThatDoesNotHelp(t *testing.T) {
 	result := run(t, cluster(t, 0, 0, nodes), lines, 900)
 	for _, gang := range result.Gangs {
 		waits := gang.Name == "wide"
-		if started := gang.Started != nil && *gang.Started == gang.Arrived; started == waits {
-			t.Errorf("%s, which arrived at %v, started at %v", gang.Name, gang.Arrived, gang.Started)
-		}
+		assert.NotEqual(t, waits, gang.Started != nil && *gang.Started == gang.Arrived,
+			"%s, which arrived at %v, started at %v", gang.Name, gang.Arrived, gang.Started)
 	}
 }
 
@@ -223,16 +222,14 @@ func TestDomainsAreCountedWhereThereAreAny(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gang := run(t, cluster(t, 2, 2, bare), lines, 0).Gangs[0]
 			want := map[string]int{"l/zone": 1, "l/rack": 2}
-			if diff := cmp.Diff(want, gang.Domains); diff != "" || gang.Nodes["bare"] != 2 {
-				t.Errorf("on %v, domains (-want +got):\n%s", gang.Nodes, diff)
-			}
+			assert.Empty(t, cmp.Diff(want, gang.Domains), "on %v, domains (-want +got)", gang.Nodes)
+			assert.Equal(t, 2, gang.Nodes["bare"], "on %v", gang.Nodes)
 			assert.Empty(t, cmp.Diff(want, gang.LeastDomains), "fewest (-want +got)")
 		})
 	}
 	gang := run(t, cluster(t, 0, 0, bare), whole(1, "b", 5, 3, 3, ""), 2).Gangs[0]
-	if gang.State != "Infeasible" || gang.LeastDomains["l/rack"] != 0 {
-		t.Errorf("a gang of three on a node for two: %+v", gang)
-	}
+	assert.Equal(t, "Infeasible", gang.State, "a gang of three on a node for two: %+v", gang)
+	assert.Zero(t, gang.LeastDomains["l/rack"], "a gang of three on a node for two: %+v", gang)
 }
 
 func TestWhatIsPrinted(t *testing.T) {
@@ -378,7 +375,6 @@ func TestQueueingIsThatOfTheory(t *testing.T) {
 	}
 	mean, interval := batchMeans(waited, 20)
 	want := erlangC(servers, servers*load) / (servers * (1 - load))
-	if math.Abs(mean-want) > interval {
-		t.Errorf("gangs waited %.3f ± %.3f, theory says %.3f", mean, interval, want)
-	}
+	assert.LessOrEqual(t, math.Abs(mean-want), interval,
+		"gangs waited %.3f ± %.3f, theory says %.3f", mean, interval, want)
 }

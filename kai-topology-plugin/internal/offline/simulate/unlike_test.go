@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -202,9 +203,8 @@ func TestMisplacedPodsAreNoticed(t *testing.T) {
 		"a group without its pod": {[]string{grouped, at("p", "g", "a", "r0-n0", 4), at("q", "g", "a", "r0-n1", 4)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if said := misplaced(cluster(t, racks, 2, test.objects...)); (said != "") != test.wrong {
-				t.Errorf("said %q", said)
-			}
+			said := misplaced(cluster(t, racks, 2, test.objects...))
+			assert.Equal(t, test.wrong, said != "", "said %q", said)
 		})
 	}
 }
