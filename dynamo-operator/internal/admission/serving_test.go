@@ -53,7 +53,7 @@ func TestWhatServesHasToBeWhole(t *testing.T) {
 				`spec.services[1].componentType: Invalid value: "epp": service "B" has that type, and a deployment has one endpoint picker (service "A")`,
 			},
 		},
-		"a configuration that nobody reads": {
+		"a configuration that is not read": {
 			"[{name: A, componentType: worker, eppConfig: {config: {}}}]",
 			[]string{at + `eppConfig: Forbidden: only type epp has one, and this is "worker" (service "A")`},
 		},

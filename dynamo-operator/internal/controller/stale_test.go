@@ -85,7 +85,7 @@ func stalePass() {
 		Expect(pass()).To(Equal(v1beta1.ReasonNotYetObserved), "the PodCliqueSet was created just now")
 		Expect(pass()).To(Equal(v1beta1.ReasonAllServicesReady), "nothing was to be written")
 
-		By("making good what somebody changed")
+		By("making good what a user changed")
 		set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		drift := client.RawPatch("application/json-patch+json",
 			[]byte(`[{"op":"replace","path":"/spec/template/cliques/0/spec/roleName","value":"other"}]`))
@@ -100,7 +100,7 @@ func stalePass() {
 		Expect(bare.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
 	})
 
-	It("does not undo what somebody has scaled since", func(ctx SpecContext) {
+	It("does not undo what a user has scaled since", func(ctx SpecContext) {
 		Expect(bare.Create(ctx, written(namespace, strings.Replace(asComponents, "{name: components}",
 			"{name: scaled}", 1)))).To(Succeed())
 		key := client.ObjectKey{Namespace: namespace, Name: "scaled"}

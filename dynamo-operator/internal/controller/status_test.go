@@ -137,7 +137,7 @@ var _ = Describe("A deployment", func() {
 		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(2)))
 		Eventually(groupReplicas).WithArguments(ctx, group).Should(Equal(int32(1)))
 
-		By("somebody scaling what the status names")
+		By("a user scaling what the status names")
 		Eventually(func() map[string]v1beta1.ServiceReplicaStatus {
 			return deployment(ctx, namespace, "map").Status.Services
 		}).Should(HaveKey("Worker"))
@@ -157,7 +157,7 @@ var _ = Describe("A deployment", func() {
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		Expect(set.Spec.Template.Cliques[0].Spec.Replicas).To(Equal(int32(2)), "the template cannot say 0")
 
-		By("somebody starting it")
+		By("a user starting it")
 		scaleTo(ctx, clique, 5)
 		patch(ctx, namespace, `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`)
 		Eventually(func(g Gomega) {

@@ -68,7 +68,7 @@ var _ = Describe("What Grove says of what a deployment becomes", func() {
 		return attentive, heard
 	}
 
-	It("is reported to whoever writes the deployment, in its own words", func(ctx SpecContext) {
+	It("is reported to the writer of the deployment, in its own words", func(ctx SpecContext) {
 		user, heard := attentive()
 		namespace := newNamespace(ctx)
 		alpha := written(namespace,

@@ -74,9 +74,9 @@ func TestAnAdapterBeginsWithTheNumberThatCounts(t *testing.T) {
 		begins              int32
 	}{
 		"that of the deployment":                             {own: 2, template: 2, live: 2, begins: 2},
-		"that of somebody who has scaled since":              {own: 2, template: 2, live: 5, begins: 5},
+		"that of a user that has scaled since":               {own: 2, template: 2, live: 5, begins: 5},
 		"that of the deployment where it asks for a new one": {own: 3, template: 2, live: 5, begins: 3},
-		"that of somebody who has scaled since a later asking": {own: 3, template: 2, live: 5,
+		"that of a user that has scaled since a later asking": {own: 3, template: 2, live: 5,
 			requested: "3", begins: 5},
 	} {
 		t.Run(name, func(t *testing.T) {

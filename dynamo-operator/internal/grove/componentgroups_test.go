@@ -62,8 +62,8 @@ func TestAGroupScalesByWholeCopies(t *testing.T) {
 	}{
 		"as the deployment has it":              {replicas: 2, live: 2, scaled: -1},
 		"up":                                    {replicas: 8, live: 2, scaled: 8},
-		"to what somebody has set already":      {replicas: 3, live: 3, scaled: 3},
-		"somebody else's number stays":          {replicas: 2, live: 5, scaled: -1},
+		"to what a user has set already":        {replicas: 3, live: 3, scaled: 3},
+		"another owner's number stays":          {replicas: 2, live: 5, scaled: -1},
 		"off, which a template cannot say":      {replicas: 0, live: 2, scaled: 0},
 		"below the minimum that starts at once": {replicas: 1, live: 2, scaled: 1},
 	} {

@@ -17,8 +17,8 @@ func TestThePlacementOfADeploymentIsThatOfItsWorstGang(t *testing.T) {
 		scores []*float64
 		want   v1beta1.PlacementStatus
 	}{
-		"no gang":                      {nil, v1beta1.PlacementStatus{State: "Unknown"}},
-		"gangs that nobody has judged": {[]*float64{nil, nil}, v1beta1.PlacementStatus{State: "Unknown"}},
+		"no gang":                   {nil, v1beta1.PlacementStatus{State: "Unknown"}},
+		"gangs that are not judged": {[]*float64{nil, nil}, v1beta1.PlacementStatus{State: "Unknown"}},
 		"each has a score": {[]*float64{one, one},
 			v1beta1.PlacementStatus{State: "Reported", Score: one}},
 		"the lowest counts": {[]*float64{one, less, one}, v1beta1.PlacementStatus{State: "Reported",

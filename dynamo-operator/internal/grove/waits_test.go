@@ -80,7 +80,7 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "2 of 6 pods exist", "", "")},
 			want:  map[string]string{"Frontend": "2 of 6 pods exist", "Worker": "2 of 6 pods exist"},
 		},
-		"nobody has said anything": {
+		"nothing has been said": {
 			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "", "", "")},
 			want:  map[string]string{},
 		},

@@ -55,7 +55,7 @@ func TestDiscovery(t *testing.T) {
 		labels, env           map[string]string
 		backend, account      string
 	}{
-		"by Kubernetes, unless somebody wants another": {
+		"by Kubernetes, unless a user wants another": {
 			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes",
 			account: "d-k8s-service-discovery",
 			env:     map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
@@ -115,8 +115,8 @@ func TestLabels(t *testing.T) {
 		"or the one that all share":         {part("worker"), global, "nvidia.com/dynamo-namespace", "dynamo"},
 		"a worker behind a picker is its class": {part("decode"), picked,
 			"nvidia.com/dynamo-component-class", "worker"},
-		"a frontend is not":              {part("frontend"), picked, "nvidia.com/dynamo-component-class", ""},
-		"nor a worker that nobody picks": {part("decode"), nil, "nvidia.com/dynamo-component-class", ""},
+		"a frontend is not":               {part("frontend"), picked, "nvidia.com/dynamo-component-class", ""},
+		"nor a worker that is not picked": {part("decode"), nil, "nvidia.com/dynamo-component-class", ""},
 		"the model is known by its hash": {part("decode"), serving,
 			"nvidia.com/dynamo-base-model-hash", "2c26b46b"},
 		"discovery is not for the user to switch": {part("decode"), labelled,
@@ -359,7 +359,7 @@ func TestWorkersAskForTheLabelByWhichTheyKnow(t *testing.T) {
 		},
 		"a level of a topology": {byTopology, "prefill", "", "example.com/rack",
 			"nvidia.com/dynamo-topology.rack=example.com/rack"},
-		"a level that nobody knows":         {byTopology, "prefill", "", "", ""},
+		"a level that is not known":         {byTopology, "prefill", "", "", ""},
 		"beside what the template asks for": {byTopology, "worker", "b", "r", "b,nvidia.com/dynamo-topology.rack=r"},
 		"a frontend gets none":              {byTopology, "frontend", "", "example.com/rack", ""},
 	} {

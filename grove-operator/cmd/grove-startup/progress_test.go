@@ -44,7 +44,7 @@ func TestWhatCounts(t *testing.T) {
 		"not one of another PodClique": {podOf("a-b", "a-p"), 0},
 		"not one without a status": {podOf("a", "p", func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }),
 			0},
-		"not one that somebody else labelled": {podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences = nil }), 0},
+		"not one that another client labelled": {podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences = nil }), 0},
 		"not one that another PodClique's owns": {
 			podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences[0].Name = "b" }), 0,
 		},

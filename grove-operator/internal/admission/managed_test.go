@@ -97,7 +97,7 @@ func TestProtected(t *testing.T) {
 		want   bool
 	}{
 		"made by the operator":                 {owned("grove.io/v1alpha1"), true},
-		"labelled, and somebody else's":        {owned("apps/v1"), false},
+		"labelled, and another owner's":        {owned("apps/v1"), false},
 		"labelled, and nobody's":               {managed(t, "Pod", "{}"), false},
 		"owned, and without the label":         {unlabelled, false},
 		"an owner that cannot be made out":     {owned("a/b/c"), false},

@@ -73,11 +73,11 @@ func TestWarningsOfTopology(t *testing.T) {
 				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: rack}}]",
 			want: []string{"spec.template.topologyConstraint and 2 more: " + noRack},
 		},
-		"nobody has looked at nodes yet": {
+		"the nodes have not been read yet": {
 			topology: labelled(all), template: "topologyConstraint: {packDomain: rack}, cliques: [" +
 				one("a", "") + "]",
 		},
-		"nobody has looked since the levels changed": {
+		"the nodes have not been read since the levels changed": {
 			topology: outdated, template: "topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
 		},
 		"numa that no node carries, for one pod with a device": {

@@ -253,7 +253,7 @@ func TestValidateLevelChange(t *testing.T) {
 	for _, name := range []string{"ns/b", "ns/c", "ns/d", "ns/e", "ns/f"} {
 		users = append(users, admission.ScheduledUser{Set: name, Pods: 1})
 	}
-	assert.Empty(t, admission.ValidateLevelChange(old, changed, nil), "nobody has scheduled pods")
+	assert.Empty(t, admission.ValidateLevelChange(old, changed, nil), "no set has scheduled pods")
 	assert.Empty(t, admission.ValidateLevelChange(old, old, users), "the levels did not change")
 	binding := fixture.Binding("x", "zone")
 	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{

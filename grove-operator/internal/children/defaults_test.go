@@ -167,7 +167,7 @@ func TestHashesOfOlderOperatorsAreKnown(t *testing.T) {
 	clique := &set.Spec.Template.Cliques[0]
 	const clique0, set0 = "5d87f6c987b6b8b88779", "5cc9cdd875664d45887d" // As the first release stored them.
 	assert.Contains(t, podtemplate.KnownHashes(set, clique), clique0, "hashes")
-	assert.True(t, podtemplate.SetUnchanged(set0, set), "the set looks as if somebody had changed it")
+	assert.True(t, podtemplate.SetUnchanged(set0, set), "the set looks as if a user had changed it")
 	clique.Spec.PodSpec.Containers[0].Image = "a:2"
 	assert.NotContains(t, podtemplate.KnownHashes(set, clique), clique0, "hashes")
 	assert.False(t, podtemplate.SetUnchanged(set0, set), "the change of the set goes unnoticed")

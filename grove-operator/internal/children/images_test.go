@@ -133,7 +133,7 @@ func TestNewImages(t *testing.T) {
 				spec.RestartPolicy, spec.Containers[0].Image = corev1.RestartPolicyOnFailure, "main:2"
 			},
 		},
-		"somebody has changed the image of the pod, as a webhook does that names another registry": {
+		"a user has changed the image of the pod, as a webhook does that names another registry": {
 			pod:   func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "mirror.example.com/main:1" },
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.Containers[0].Image = "main:2" },
 		},

@@ -113,7 +113,7 @@ func TestDecide(t *testing.T) {
 		"a failed pod is deleted, and replaced when it is gone": {
 			replicas: 2, existing: []*corev1.Pod{pod(0, failed), pod(1)}, delete: []string{"p0"},
 		},
-		"a pod whose index label somebody removed is replaced": {
+		"a pod whose index label a user removed is replaced": {
 			replicas: 1, existing: []*corev1.Pod{pod(0, unlabelled)}, create: []int32{0}, delete: []string{"p0"},
 		},
 		"scaled to zero": {existing: []*corev1.Pod{pod(0), pod(1)}, delete: []string{"p1", "p0"}},
@@ -265,7 +265,7 @@ func TestAwaitEnd(t *testing.T) {
 		waits    bool
 	}{
 		"nothing is waited for without pods": {},
-		"a pod that nobody deleted yet is waited for": {
+		"a pod that is not deleted yet is waited for": {
 			existing: []*corev1.Pod{pod(0), pod(1, terminating(time.Hour))}, waits: true,
 		},
 		"a pod that ends is waited for until it is overdue": {
@@ -290,7 +290,7 @@ func TestFindOverdue(t *testing.T) {
 		serving  []string
 		left     time.Duration
 	}{
-		"a pod that nobody deletes is never overdue": {existing: []*corev1.Pod{pod(0, serving)}},
+		"a pod that is not deleted is never overdue": {existing: []*corev1.Pod{pod(0, serving)}},
 		"a pod that ends serves until it is overdue": {
 			existing: []*corev1.Pod{pod(0, serving, terminating(10*time.Second))},
 			left:     pods.OverdueAfter - 10*time.Second,

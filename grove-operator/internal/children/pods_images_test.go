@@ -121,7 +121,7 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 		"what was never started replaces nothing": {steps: []option{
 			func(pod *corev1.Pod) { pod.Status.ContainerStatuses = nil }, main("2"), started("main", "main-2"),
 		}, want: true},
-		"somebody garbled the note": {steps: []option{main("2"), func(pod *corev1.Pod) {
+		"a user garbled the note": {steps: []option{main("2"), func(pod *corev1.Pod) {
 			pod.Annotations[grovev1alpha1.AnnotationFormerContainers] = "{"
 		}}, want: true},
 	} {

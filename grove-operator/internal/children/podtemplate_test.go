@@ -66,7 +66,7 @@ func TestNext(t *testing.T) {
 				delete(live.Annotations, grovev1alpha1.AnnotationPodTemplate)
 				return live
 			}},
-		"what somebody garbled is not kept": {want: "two",
+		"what a user garbled is not kept": {want: "two",
 			live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
 				live.Annotations[grovev1alpha1.AnnotationPodTemplate] = "{"
 				return live

@@ -97,7 +97,7 @@ func TestRelabelStanding(t *testing.T) {
 		"an older operator made them":                   {leader, 2, "0 1", []string{"0 +copy"}},
 		"of a clique that is not the first":             {worker, 2, "0 1", nil},
 		"of a clique that was the first before":         {worker, 2, "0cr 1", []string{"0 -copy -replica"}},
-		"somebody labelled another one too":             {leader, 2, "0c 1c", []string{"1 -copy"}},
+		"a user labelled another one too":               {leader, 2, "0c 1c", []string{"1 -copy"}},
 		"0 is being replaced, and will be back":         {leader, 3, "0c- 1 2", nil},
 		"0 has ended, and will be back":                 {leader, 3, "0c! 1 2", nil},
 		"0 is gone for good":                            {leader, 2, "0c- 1 2", []string{"1 +copy"}},

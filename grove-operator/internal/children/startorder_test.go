@@ -57,7 +57,7 @@ func TestParents(t *testing.T) {
 		template string
 		want     map[string]string
 	}{
-		"in any order nobody waits, whatever startsAfter says": {
+		"in any order nothing waits, whatever startsAfter says": {
 			template: "cliques: [{name: a}, {name: b, spec: {startsAfter: [a]}}]",
 			want:     map[string]string{},
 		},
@@ -93,7 +93,7 @@ func TestParents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, "metadata: {name: s}\nspec:\n  replicas: 2\n  template:\n    "+c.template)
-			assert.Empty(t, cmp.Diff(c.want, waits(set)), "who waits for whom (-want +got)")
+			assert.Empty(t, cmp.Diff(c.want, waits(set)), "what waits for what (-want +got)")
 		})
 	}
 }
@@ -189,7 +189,7 @@ spec:
 	set.Spec.Template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeAnyOrder
 	account := layout.Account(set, &cliques[4], &cliques[4].Spec.PodSpec)
 	assert.Empty(t, account, "pods that do not wait get account")
-	assert.Empty(t, cmp.Diff([]string{"s"}, layout.Accounts(set, nil)), "accounts where nobody waits (-want +got)")
+	assert.Empty(t, cmp.Diff([]string{"s"}, layout.Accounts(set, nil)), "accounts where nothing waits (-want +got)")
 }
 
 // TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account of their own

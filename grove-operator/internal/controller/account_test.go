@@ -49,7 +49,7 @@ spec: {replicas: 1, template: {cliqueStartupType: CliqueStartupTypeInOrder, cliq
 		"the account is made":                      {made: "s-0-a s-0-b"},
 		"the account is there, and not cached yet": {live: own, answer: taken, made: "s-0-a s-0-b"},
 		"the account is cached":                    {cached: own, live: own, answer: refused, made: "s-0-a s-0-b"},
-		"somebody else's account has the name": {live: foreign, answer: taken, made: "s-0-a s-0-b",
+		"another owner's account has the name": {live: foreign, answer: taken, made: "s-0-a s-0-b",
 			says: "belongs to no controller"},
 	} {
 		t.Run(name, func(t *testing.T) {

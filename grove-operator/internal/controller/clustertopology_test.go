@@ -39,7 +39,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		return func() string { return verdict(get("", name, &grovev1alpha1.ClusterTopology{}), kind) }
 	}
 
-	It("is made from the configuration, and made anew when somebody changes or deletes it", func() {
+	It("is made from the configuration, and made anew when a user changes or deletes it", func() {
 		const name = grovev1alpha1.DefaultClusterTopologyName
 		start(levels("host", "zone"))
 		want := []string{"example.com/zone", "example.com/host"}
@@ -93,7 +93,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(says("again", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
 	})
 
-	It("leaves a Topology of somebody else alone, and says so", func() {
+	It("leaves a Topology of another owner alone, and says so", func() {
 		foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
 		foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
 		Expect(c.Create(ctx, foreign)).To(Succeed())

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("An operator that sums templates up in another way than the one before", func() {
-	It("replaces no pod, whoever wrote the hashes, and counts pods of both as updated", func() {
+	It("replaces no pod, whichever operator wrote the hashes, and counts pods of both as updated", func() {
 		in := namespace()
 		createSet(in, `
 metadata: {name: up}

@@ -9,7 +9,7 @@ import (
 )
 
 // For the user these are two steps: the set is changed, and then a pod is deleted.
-var _ = Describe("A pod of a set with OnDelete that somebody deletes right after an edit", Ordered, func() {
+var _ = Describe("A pod of a set with OnDelete that a user deletes right after an edit", Ordered, func() {
 	way := &lag{}
 	var in string
 	var set *grovev1alpha1.PodCliqueSet

@@ -81,7 +81,7 @@ func running() (string, *grovev1alpha1.PodCliqueSet) {
 }
 
 var _ = Describe("A PodCliqueSet", func() {
-	It("puts its autoscalers right when somebody edits them, which have no generation", func() {
+	It("puts its autoscalers right when a user edits them, which have no generation", func() {
 		in, _ := running()
 		Consistently(state(in, "inf"), "2s").Should(Equal("1/1/1 AllReplicasAvailable"),
 			"at rest, so that nothing else has the set looked at")

@@ -60,7 +60,7 @@ spec:
 		}),
 	)
 
-	It("is right in the end if somebody else wrote it", func() {
+	It("is right in the end if another client wrote it", func() {
 		in := namespace()
 		set := createSet(in,
 			`{metadata: {name: s}, spec: {replicas: 1, template: {cliques: [{name: w, spec: {replicas: 1}}]}}}`)

@@ -73,7 +73,7 @@ spec:
 		}
 
 		Expect(c.Delete(ctx, get(in, "s-0-g-0-cache", &resourcev1.ResourceClaim{}))).To(Succeed(),
-			"somebody deletes one that nobody holds")
+			"a user deletes one that is not held")
 		Eventually(names(in)).Should(ContainElement("s-0-g-0-cache"))
 
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)

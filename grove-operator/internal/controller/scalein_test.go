@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("Scaling in", func() {
-	It("takes the highest indexes, and leaves everything else as it is, whoever else scales", func() {
+	It("takes the highest indexes, and leaves everything else as it is, whatever else scales", func() {
 		in, set := running()
 		scale(set, 2)
 		settle(in, "2/2/2 AllReplicasAvailable")

@@ -149,7 +149,7 @@ spec:
 		Eventually(kept(in)).Should(HavePrefix("False"))
 		Eventually(func() bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: "turn-d"}, &grovev1alpha1.ClusterTopology{}))
-		}).WithTimeout(3*time.Minute).Should(BeTrue(), "the topology that nobody needs any more goes")
+		}).WithTimeout(3*time.Minute).Should(BeTrue(), "the topology that is not needed any more goes")
 	})
 
 	It("follows levels that change although a pod stands", func() {
@@ -172,7 +172,7 @@ spec:
 		Consistently(func() []string { return uids(podsOf(in, ofGang("s-0"))()) }).Should(ConsistOf(uids(before)))
 	})
 
-	It("never has pods on nodes that were placed under two topologies, whoever writes at the same time", func() {
+	It("never has pods on nodes that were placed under two topologies, whatever writes at the same time", func() {
 		in := namespace()
 		createSet(in, manifest)
 		seed := GinkgoRandomSeed()

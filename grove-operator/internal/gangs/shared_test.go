@@ -177,7 +177,7 @@ func TestWithHowManyPodsAGangGoesOn(t *testing.T) {
 		replicas   int32
 		want       string
 	}{
-		"nobody says anything":          {replicas: 3},
+		"nothing is said":               {replicas: 3},
 		"as many as to start":           {replicas: 3, minRunning: ptr.To[int32](3)},
 		"fewer":                         {replicas: 3, minRunning: ptr.To[int32](2), want: `{"s-0-a":2}`},
 		"more than it was scaled in to": {replicas: 1, minRunning: ptr.To[int32](2)},

@@ -143,7 +143,7 @@ spec:
 		"one that is being deleted has another": {change: func(pod *corev1.Pod) {
 			pod.Labels[grovev1alpha1.LabelPodTemplateHash], pod.DeletionTimestamp = "old", &start
 		}},
-		"one of somebody else has another": {change: func(pod *corev1.Pod) {
+		"one of another owner has another": {change: func(pod *corev1.Pod) {
 			pod.Labels[grovev1alpha1.LabelPodTemplateHash], pod.OwnerReferences = "old", nil
 		}},
 		"one of a replica that is gone has another": {change: func(pod *corev1.Pod) {

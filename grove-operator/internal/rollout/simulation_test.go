@@ -39,7 +39,7 @@ func TestRollouts(t *testing.T) {
 			"the kubelet starts another":         func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet ends a pod":             func(t *rapid.T) { w.vanish(pick(t, w.pods)) },
 			"a pod becomes unready":              func(t *rapid.T) { w.report(pick(t, w.pods), false) },
-			"somebody deletes a pod":             func(t *rapid.T) { w.leave(pick(t, w.pods)) },
+			"a user deletes a pod":               func(t *rapid.T) { w.leave(pick(t, w.pods)) },
 			"the user edits":                     w.edit,
 			"the user chooses another strategy":  w.switchStrategy,
 			"the user chooses how images change": w.switchImageUpdate,

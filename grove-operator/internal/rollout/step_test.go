@@ -368,7 +368,7 @@ func TestNext(t *testing.T) {
 			},
 			waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
-		"a copy that never had room holds nobody": {
+		"a copy that never had room holds nothing": {
 			replica: rollout.Replica{
 				Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))},
 			},
@@ -383,7 +383,7 @@ func TestNext(t *testing.T) {
 				clique("b", 1, 1, "o")}},
 			waiting: "PodClique a has 0 of 1 ready pods",
 		},
-		"a pod beyond the minimum without room, which the update has not taken, holds nobody": {
+		"a pod beyond the minimum without room, which the update has not taken, holds nothing": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 2, "ooN")}},
 			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
 		},
@@ -419,7 +419,7 @@ func TestNext(t *testing.T) {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 4, 1, "ooXN")}},
 			waiting: "PodClique a has 2 of 4 ready pods; some of them stand on no node yet",
 		},
-		"a copy whose pods beyond the minimum have no room goes, and holds nobody when it is back": {
+		"a copy whose pods beyond the minimum have no room goes, and holds nothing when it is back": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 1, "ON"), clique("d", 2, 1, "oN"))}},
 			deletes: "d0", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},

@@ -270,7 +270,7 @@ func (s *simulation) judge(record *grovev1alpha1.GangTermination) {
 	}
 	if !justified {
 		s.complain(
-			"replica %d is recreated, but no clique of it that was healthy once is broken, and was whenever somebody looked",
+			"replica %d is recreated, but no clique of it that was healthy once is broken, and was at every look",
 			record.Index)
 	}
 }

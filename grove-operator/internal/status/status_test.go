@@ -275,7 +275,7 @@ func TestOfSet(t *testing.T) {
 			counts: "1 0 1", reason: "GangsWaiting",
 			message: "PodGang s-0-g-0 waits: no rack has room for 4 pods (and 1 more wait); 0 of 1 replicas are available",
 		},
-		"nobody has judged a gang yet": {
+		"no gang has been judged yet": {
 			change: func(_ *grovev1alpha1.PodCliqueSet,
 				observed *status.Observed) {
 				observed.Gangs[0].Status.Phase = ""

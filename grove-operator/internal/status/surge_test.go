@@ -28,7 +28,7 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 			counts: "2 copies, 3 scheduled, 3 available, 2 updated", ended: true},
 		"it serves in place of one, which counts": {away: 1, copies: 3,
 			counts: "2 copies, 2 scheduled, 2 available, 2 updated"},
-		"it is not there yet, and nobody misses it": {away: 2, copies: 3,
+		"it is not there yet, and is not missed": {away: 2, copies: 3,
 			counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
 		"it is about to go, and counts for nothing": {away: -1, copies: 2,
 			counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},

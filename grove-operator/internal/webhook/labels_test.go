@@ -37,12 +37,12 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	}
 
 	It("are missed at admission where a set requires a level that none carries", func() {
-		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "before anybody has looked at nodes")
+		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "before the nodes are read")
 		observe(0, 0)
 		Expect(heard("{packDomain: rack}")).To(ConsistOf(
 			ofTheSet +
 				`: no node carries label example.com/rack of level rack of ClusterTopology "labelled": the pods wait until one does`))
-		Expect(heard("{pack: {preferred: rack}}")).To(BeEmpty(), "a preference lets nobody wait")
+		Expect(heard("{pack: {preferred: rack}}")).To(BeEmpty(), "a preference lets nothing wait")
 		observe(3, 1)
 		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "when there is a rack")
 	})

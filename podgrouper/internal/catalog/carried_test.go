@@ -123,7 +123,7 @@ func (c said) of(t *testing.T, key string, parse func(grouping.Workload) (string
 func TestParsePlacement(t *testing.T) {
 	pack, spread, none, lower := "Pack", "Spread", "", "spread"
 	for name, c := range map[string]said{
-		"nobody says anything":       {},
+		"nothing is said":            {},
 		"the workload":               {workload: &spread, want: "Spread"},
 		"an owner above it":          {above: &spread, want: "Spread"},
 		"the nearest counts":         {workload: &pack, above: &spread, want: "Pack"},
@@ -138,7 +138,7 @@ func TestParseSeatHold(t *testing.T) {
 	const must = "must be a duration of at least 0, such as 90s"
 	long, zero, noTime, unitless, negative := "5m", "0", "0s", "60", "-1m"
 	for name, c := range map[string]said{
-		"nobody says anything":     {},
+		"nothing is said":          {},
 		"the workload":             {workload: &long, want: "5m"},
 		"none":                     {workload: &zero, want: "0"},
 		"an owner above it":        {above: &long, want: "5m"},
@@ -158,10 +158,10 @@ func TestParseRepair(t *testing.T) {
 		said
 		key string
 	}{
-		"nobody says anything": {key: move},
-		"the workload":         {said{workload: &whole, want: "gang"}, move},
-		"an owner above it":    {said{above: &whole, want: "gang"}, move},
-		"the nearest counts":   {said{workload: &none, above: &whole, want: "none"}, move},
+		"nothing is said":    {key: move},
+		"the workload":       {said{workload: &whole, want: "gang"}, move},
+		"an owner above it":  {said{above: &whole, want: "gang"}, move},
+		"the nearest counts": {said{workload: &none, above: &whole, want: "none"}, move},
 		"an unknown word": {
 			said{workload: &unknown, want: "all", wrong: `"all": must be none, subgroup or gang`}, move,
 		},

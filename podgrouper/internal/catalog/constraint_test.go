@@ -253,7 +253,7 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 			doubts: []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "twice": ` +
 				`is the alias of 2 levels of Topology "network", block and rack: name the one that is meant by its label, or give it another alias`},
 		},
-		"an alias of a Topology that nobody knows": {
+		"an alias of a Topology that is not known": {
 			annotations: map[string]string{kai.AnnotationTopology: "elsewhere", kai.AnnotationTopologyRequired: "z"},
 			want:        &scheduling.TopologyConstraint{Topology: "elsewhere", RequiredTopologyLevel: "z"},
 			doubts: []string{

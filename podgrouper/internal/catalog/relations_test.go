@@ -41,7 +41,7 @@ func TestParseRelations(t *testing.T) {
 		read      int
 		wrong     []string
 	}{
-		"nobody says anything": {workload: grouping.Workload{Owner: related("")}},
+		"nothing is said": {workload: grouping.Workload{Owner: related("")}},
 		"the workload": {workload: grouping.Workload{Owner: related(ofWorkers)}, templates: template(ofTheWhole),
 			written: ofWorkers, read: 1},
 		"an owner above it": {workload: grouping.Workload{Owner: related(""),

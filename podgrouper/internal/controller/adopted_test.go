@@ -119,7 +119,7 @@ var _ = Describe("Pods that outlive their owner", func() {
 		eventuallyIn(ctx, groupNamed(again))
 	})
 
-	It("stay where somebody else has put them", func(ctx SpecContext) {
+	It("stay where another client has put them", func(ctx SpecContext) {
 		set := create(ctx, newWebSet())
 		pods := newPods(ctx, set)
 		eventuallyIn(ctx, groupNamed(set))

@@ -38,7 +38,7 @@ var _ = Describe("The pods that are expected", func() {
 			"no seats are held for those that were scaled in")
 	})
 
-	It("are written again where somebody else has changed them", func(ctx SpecContext) {
+	It("are written again where another client has changed them", func(ctx SpecContext) {
 		job := newJob("train", nil)
 		job.Spec.Parallelism = new(int32(4))
 		job = create(ctx, job)

@@ -78,7 +78,7 @@ var _ = Describe("The PodGroup of a Job", func() {
 })
 
 var _ = Describe("A PodGroup", func() {
-	It("that somebody else made stays without owner and pods", func(ctx SpecContext) {
+	It("that another client made stays without owner and pods", func(ctx SpecContext) {
 		create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "sample"},
 			Spec: scheduling.PodGroupSpec{MinMember: new(int32(1))}})
 		pod := newPod("pod", nil)

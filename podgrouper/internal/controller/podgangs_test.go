@@ -214,7 +214,7 @@ var _ = Describe("A PodGang", func() {
 		Consistently(podGroups(ctx), "500ms").Should(BeEmpty())
 	})
 
-	It("leaves alone a PodGroup of its name that somebody else made", func(ctx SpecContext) {
+	It("leaves alone a PodGroup of its name that another client made", func(ctx SpecContext) {
 		create(ctx, &scheduling.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Name: "gang"},
 			Spec:       scheduling.PodGroupSpec{MinMember: new(int32(7))},

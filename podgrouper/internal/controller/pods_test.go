@@ -127,7 +127,7 @@ var _ = Describe("A pod of a Job", func() {
 			HaveField("Spec.Queue", "b"), HaveField("Spec.SchedulingBackoff", HaveValue(BeEquivalentTo(-1)))))
 	})
 
-	It("gets its PodGroup back when somebody changes or deletes it", func(ctx SpecContext) {
+	It("gets its PodGroup back when a user changes or deletes it", func(ctx SpecContext) {
 		create(ctx, newPod("train-0", job))
 		Eventually(podGroup(ctx, podGroupOfJob(job))).ShouldNot(BeNil())
 		group, err := podGroup(ctx, podGroupOfJob(job))()

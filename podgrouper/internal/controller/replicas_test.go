@@ -110,7 +110,7 @@ var _ = Describe("Several pod groupers", func() {
 	})
 })
 
-var _ = Describe("A PodGroup that somebody else makes just before", func() {
+var _ = Describe("A PodGroup that another client makes just before", func() {
 	It("is left as it is", func(ctx SpecContext) {
 		writes.whileApplying("gang", func() {
 			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"},

@@ -75,8 +75,8 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 				WithTransform(validity, HaveField("ObservedGeneration", BeNumerically(">", group.Generation))))
 			comesToRest(group.Name)
 		},
-		Entry("from groups that somebody adds", `{"spec":{"subGroups":[{"name":"theirs","minMember":1}]}}`),
-		Entry("from a constraint and a group that somebody adds",
+		Entry("from groups that a user adds", `{"spec":{"subGroups":[{"name":"theirs","minMember":1}]}}`),
+		Entry("from a constraint and a group that a user adds",
 			`{"spec":{"topologyConstraint":{"topology":"network","requiredTopologyLevel":"topology/rack"},"subGroups":[{"name":"theirs","minMember":1}]}}`),
 		Entry("from another minimum and a group",
 			`{"spec":{"minMember":null,"minSubGroup":1,"subGroups":[{"name":"theirs","minMember":1},{"name":"below","parent":"theirs","minMember":1}]}}`),

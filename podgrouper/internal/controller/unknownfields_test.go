@@ -43,7 +43,7 @@ var _ = Describe("A PodGroup with a field that does not exist", func() {
 			`spec.subGroups[0].topologyConstraint.requiredTopologyLvel: unknown field, did you mean "requiredTopologyLevel"?`),
 	)
 
-	It("is kept, with a warning, where it is somebody else's", func(ctx SpecContext) {
+	It("is kept, with a warning, where it is another owner's", func(ctx SpecContext) {
 		made := manifest(`{minMember: 1, ofAnotherRelease: {x: 1}}`)
 		Expect(client.WithFieldValidation(asking, "Ignore").Create(ctx, made)).To(Succeed())
 		Expect(warnings.messages).To(

@@ -51,7 +51,7 @@ func TestMadeHere(t *testing.T) {
 		want    bool
 	}{
 		"applied by us":           {[]metav1.ManagedFieldsEntry{theirs, ours}, true},
-		"made by somebody else":   {[]metav1.ManagedFieldsEntry{theirs}, false},
+		"made by another client":  {[]metav1.ManagedFieldsEntry{theirs}, false},
 		"only its status is ours": {[]metav1.ManagedFieldsEntry{theirs, scheduler}, false},
 		"updated by one of the same name": {
 			[]metav1.ManagedFieldsEntry{managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate,
@@ -154,19 +154,19 @@ func TestUpToDate(t *testing.T) {
 		"no pods are expected any more but those that are needed": {change: func(live, _ *scheduling.PodGroup) {
 			live.Annotations = map[string]string{scheduling.AnnotationExpectedPods: `{"":4}`}
 		}},
-		"annotations that are nobody's business": {change: func(live, _ *scheduling.PodGroup) {
+		"annotations that concern no component": {change: func(live, _ *scheduling.PodGroup) {
 			live.Annotations = map[string]string{"team": "x"}
 		}, want: true},
-		"a queue that is somebody else's": {change: func(live, desired *scheduling.PodGroup) {
+		"a queue that is another owner's": {change: func(live, desired *scheduling.PodGroup) {
 			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
 			desired.Spec.Queue = ""
 		}, want: true},
-		"a queue that somebody else has changed": {change: func(live, desired *scheduling.PodGroup) {
+		"a queue that another client has changed": {change: func(live, desired *scheduling.PodGroup) {
 			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
 			desired.Spec.Queue = "b"
 		}, want: true},
 		"another queue": {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "b" }},
-		"labels that are nobody's business": {change: func(live, _ *scheduling.PodGroup) { live.Labels["team"] = "x" },
+		"labels that concern no component": {change: func(live, _ *scheduling.PodGroup) { live.Labels["team"] = "x" },
 			want: true},
 		"a backoff that an administrator set": {
 			change: func(live, _ *scheduling.PodGroup) { live.Spec.SchedulingBackoff = number(-1) }, want: true,

@@ -42,7 +42,7 @@ func TestTakenElsewhere(t *testing.T) {
 		"one of an owner below":            {"pg-lower-uid-lower", false},
 		"its own, from before it had any":  {"pg-pod-uid-pod", false},
 		"that of another owner below it":   {"pg-other-uid-other", true},
-		"one that somebody wrote":          {"sample2", true},
+		"one that a user wrote":            {"sample2", true},
 		"an earlier owner of the name":     {"pg-upper-uid-before", true},
 		"an earlier one of the name below": {"pg-lower-uid-before", true},
 	} {
@@ -79,7 +79,7 @@ func TestAPodThatTheGrouperPutElsewhereItself(t *testing.T) {
 		"stays while its owner cannot be read": {grouping.Workload{Owner: unread}, own, true},
 		"stays while an owner above cannot be read": {grouping.Workload{
 			Owner: ownerNamed("lower"), Above: []grouping.Owner{unread}}, own, true},
-		"stays where somebody else has put it since": {grouping.Workload{Owner: ownerNamed("upper")}, podIn("sample2"), true},
+		"stays where another client has put it since": {grouping.Workload{Owner: ownerNamed("upper")}, podIn("sample2"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, slim := range []bool{false, true} {

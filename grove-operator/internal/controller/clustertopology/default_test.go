@@ -90,13 +90,13 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		Levels: []groveconfigv1alpha1.TopologyLevel{
 			{Domain: "host", Key: "kubernetes.io/hostname"}, {Domain: "rack", Key: "example.com/rack"},
 		}})
-	c.until("it reports the Topology of somebody else", func() bool {
+	c.until("it reports the Topology of another owner", func() bool {
 		ready := meta.FindStatusCondition(c.topology().Status.Conditions, grovev1alpha1.ClusterTopologyReady)
 		return ready != nil && ready.Reason == grovev1alpha1.ReasonSchedulerTopologyForeign
 	})
 	after := c.ofScheduler()
 	assert.Equal(t, foreign.ResourceVersion, after.ResourceVersion,
-		"it changed the Topology of somebody else: %v", after)
+		"it changed the Topology of another owner: %v", after)
 	c.must(c.Delete(t.Context(), foreign))
 	const want = "example.com/rack kubernetes.io/hostname (grove-operator) / example.com/rack kubernetes.io/hostname " +
 		"(grove-operator)"
@@ -125,7 +125,7 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		})
 	}
 	assert.Equal(t, c.ofScheduler().UID, kept,
-		"the scheduler was given levels that somebody wrote into the default topology")
+		"the scheduler was given levels that a user wrote into the default topology")
 	for what, leaving := range map[string]client.Object{"the ClusterTopology": c.topology(),
 		"the scheduler's Topology": c.ofScheduler()} {
 		c.must(client.IgnoreNotFound(c.Delete(t.Context(), leaving)))

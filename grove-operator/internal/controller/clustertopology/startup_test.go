@@ -153,7 +153,7 @@ func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 	require.NoError(t, r.Startup(t.Context()))
 	found := &kaiv1alpha1.Topology{}
 	require.NoError(t, r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found),
-		"until somebody looks again the gangs have no Topology")
+		"until the next look the gangs have no Topology")
 	assert.Empty(t, cmp.Diff([]kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/rack"}}, found.Spec.Levels),
 		"levels (-want +got)")
 }
