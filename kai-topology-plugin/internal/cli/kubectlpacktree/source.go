@@ -4,8 +4,11 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"packtree.dev/kai-topology-plugin/internal/cli/live"
+	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
 )
 
@@ -39,6 +42,35 @@ func (p *plugin) readLive(command *cobra.Command, wanted live.Wanted) (*live.Clu
 		return nil, err
 	}
 	return reader.Read(command.Context(), wanted)
+}
+
+// around reads the live cluster, on which manifests are tried. Without one, manifests that have Nodes are a dump: all
+// there is.
+func (p *plugin) around(
+	command *cobra.Command, asked *inventory.Inventory, wanted live.Wanted,
+) (*live.Cluster, error) {
+	if len(asked.Nodes) == 0 || p.namesCluster() {
+		return p.readLive(command, wanted)
+	}
+	return &live.Cluster{
+		Inventory: inventory.New(),
+		Notes:     []string{"no cluster is configured, so the manifests were decided by themselves"},
+	}, nil
+}
+
+// namesCluster reports whether the kubeconfig, a flag or the pod's own account says which cluster to read.
+func (p *plugin) namesCluster() bool {
+	for _, flag := range []*string{p.access.APIServer, p.access.Context, p.access.ClusterName} {
+		if flag != nil && *flag != "" {
+			return true
+		}
+	}
+	config, err := p.access.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || !clientcmdapi.IsConfigEmpty(&config) {
+		return true
+	}
+	_, err = rest.InClusterConfig()
+	return err == nil
 }
 
 // reader reads from the API server that the flags of kubectl name.

@@ -74,7 +74,7 @@ func (p *plugin) whatIfCommand() *cobra.Command {
 decides the PodGroups as the scheduler would. An object that the cluster has too is replaced; pods take the place of all
 pods that their gang has. Gangs of the cluster that wait and rank higher (priority, then age) go first and take what
 room they get; their names are shown. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the
-cluster that wait.
+cluster that wait. Without a kubeconfig, manifests that have Nodes are decided by themselves: -f is then a dump.
 
 A workload becomes PodGroups and Pods by the very code of the controllers:
   ` + pipe + `
@@ -130,7 +130,7 @@ func (p *plugin) whatIf(command *cobra.Command, flags whatIfFlags) error {
 	if err != nil {
 		return err
 	}
-	read, err := p.readLive(command, live.Wanted{Priorities: true})
+	read, err := p.around(command, asked, live.Wanted{Priorities: true})
 	if err != nil {
 		return err
 	}

@@ -144,3 +144,12 @@ func TestWhatIsGoneIsNamedRightly(t *testing.T) {
 		})
 	}
 }
+
+func TestWithoutAClusterManifestsWithNodesAreDecidedByThemselves(t *testing.T) {
+	stdout, stderr, err := run(t, "what-if", "-f", dumpOfRacks(t), "-o", "json")
+	require.NoError(t, err)
+	assert.Contains(t, stderr+stdout, "no cluster is configured")
+	assert.Equal(t, 4, strings.Count(stdout, `"verdict": "Placed"`))
+	_, _, err = run(t, "what-if", "-f", dumpOfRacks(t), "-s", "nowhere://", "--request-timeout", "x")
+	assert.ErrorContains(t, err, "finding a cluster")
+}
