@@ -116,18 +116,13 @@ func Claims(set *grovev1alpha1.PodCliqueSet, sizes Sizes) []Claim {
 
 func members(set *grovev1alpha1.PodCliqueSet, sizes Sizes) []layout.Member {
 	var all []layout.Member
-	groups := set.Spec.Template.PodCliqueScalingGroups
 	for replica := range layout.Replicas(set) {
-		all = append(all, layout.Standalone(set, replica)...)
-		for i := range groups {
-			copies, exists := sizes.Copies(layout.ScalingGroup(set.Name, replica, groups[i].Name))
-			if !exists {
-				copies = layout.GroupReplicas(&groups[i])
+		all = append(all, layout.Members(set, replica, func(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+			if copies, exists := sizes.Copies(layout.ScalingGroup(set.Name, replica, group.Name)); exists {
+				return copies
 			}
-			for copyIndex := range layout.Bounded(copies) {
-				all = append(all, layout.Copy(set, replica, &groups[i], copyIndex)...)
-			}
-		}
+			return layout.GroupReplicas(group)
+		})...)
 	}
 	return all
 }

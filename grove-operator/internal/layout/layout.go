@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -31,26 +32,17 @@ type Member struct {
 
 // GroupMinAvailable is how many copies of a group belong to the base gang.
 func GroupMinAvailable(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
-	if group.MinAvailable == nil {
-		return 1
-	}
-	return *group.MinAvailable
+	return ptr.Deref(group.MinAvailable, 1)
 }
 
 // GroupReplicas is how many copies of a group its template asks for.
 func GroupReplicas(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
-	if group.Replicas == nil {
-		return 1
-	}
-	return *group.Replicas
+	return ptr.Deref(group.Replicas, 1)
 }
 
 // MinAvailable is how many pods of a clique are its minimum.
 func MinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
-	if spec.MinAvailable == nil {
-		return spec.Replicas
-	}
-	return *spec.MinAvailable
+	return ptr.Deref(spec.MinAvailable, spec.Replicas)
 }
 
 // GangMinimum is how many pods the gang of a member needs to start, by the template.
@@ -78,7 +70,8 @@ func MinimumOf(
 	return minimum, cliques
 }
 
-// ofGang returns the PodCliques of the gang of a member.
+// ofGang returns the PodCliques of a member's gang by the template: a group that is scaled below its minimum for some
+// time is missing, and has to be waited for.
 func ofGang(set *grovev1alpha1.PodCliqueSet, member Member) []Member {
 	if member.BaseGang != "" {
 		return Copy(set, member.Replica, member.Group, member.Copy)
@@ -88,10 +81,18 @@ func ofGang(set *grovev1alpha1.PodCliqueSet, member Member) []Member {
 
 // BaseMembers returns the PodCliques of the base gang of one replica.
 func BaseMembers(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
+	return Members(set, replica, GroupMinAvailable)
+}
+
+// Members returns the PodCliques of one replica: the standalone ones, then those of so many copies of each scaling
+// group, in the order of the template.
+func Members(
+	set *grovev1alpha1.PodCliqueSet, replica int32, copies func(*grovev1alpha1.PodCliqueScalingGroupConfig) int32,
+) []Member {
 	members := Standalone(set, replica)
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
-		for copyIndex := range GroupMinAvailable(&groups[i]) {
+		for copyIndex := range Bounded(copies(&groups[i])) {
 			members = append(members, Copy(set, replica, &groups[i], copyIndex)...)
 		}
 	}
@@ -100,10 +101,7 @@ func BaseMembers(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 
 // MinRunning is with how many pods a clique keeps running once it had its minimum.
 func MinRunning(spec *grovev1alpha1.PodCliqueSpec) int32 {
-	if spec.MinRunning == nil {
-		return MinAvailable(spec)
-	}
-	return min(*spec.MinRunning, MinAvailable(spec))
+	return min(ptr.Deref(spec.MinRunning, MinAvailable(spec)), MinAvailable(spec))
 }
 
 // GroupOf returns the scaling group of a clique; nil if the clique is standalone.
@@ -124,6 +122,20 @@ func Group(set *grovev1alpha1.PodCliqueSet, name string) *grovev1alpha1.PodCliqu
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		if groups[i].Name == name {
+			return &groups[i]
+		}
+	}
+	return nil
+}
+
+// GroupOfReplica returns the scaling group of the template for the PodCliqueScalingGroup of that name in a replica; nil
+// if there is none.
+func GroupOfReplica(
+	set *grovev1alpha1.PodCliqueSet, replica int32, name string,
+) *grovev1alpha1.PodCliqueScalingGroupConfig {
+	groups := set.Spec.Template.PodCliqueScalingGroups
+	for i := range groups {
+		if ScalingGroup(set.Name, replica, groups[i].Name) == name {
 			return &groups[i]
 		}
 	}
@@ -194,11 +206,8 @@ func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (
 	if scalingGroup, ok := podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]; ok {
 		candidates = nil
 		copyIndex, ok := CopyOf(podClique)
-		groups := set.Spec.Template.PodCliqueScalingGroups
-		for i := range groups {
-			if ok && ScalingGroup(set.Name, replica, groups[i].Name) == scalingGroup {
-				candidates = Copy(set, replica, &groups[i], copyIndex)
-			}
+		if group := GroupOfReplica(set, replica, scalingGroup); ok && group != nil {
+			candidates = Copy(set, replica, group, copyIndex)
 		}
 	}
 	for _, member := range candidates {

@@ -64,7 +64,7 @@ func Parents(set *grovev1alpha1.PodCliqueSet, member Member) []Parent {
 	if !Waits(set, member.Clique) {
 		return nil
 	}
-	together := gang(set, member)
+	together := ofGang(set, member)
 	before := parentCliques(set, member, together)
 	var parents []Parent
 	for _, other := range together {
@@ -74,22 +74,6 @@ func Parents(set *grovev1alpha1.PodCliqueSet, member Member) []Parent {
 		}
 	}
 	return parents
-}
-
-// gang returns the PodCliques of a member's gang by the template: a group that is scaled below its minimum for some
-// time is missing, and has to be waited for.
-func gang(set *grovev1alpha1.PodCliqueSet, member Member) []Member {
-	if member.BaseGang != "" {
-		return Copy(set, member.Replica, member.Group, member.Copy)
-	}
-	members := Standalone(set, member.Replica)
-	groups := set.Spec.Template.PodCliqueScalingGroups
-	for i := range groups {
-		for copyIndex := range GroupMinAvailable(&groups[i]) {
-			members = append(members, Copy(set, member.Replica, &groups[i], copyIndex)...)
-		}
-	}
-	return members
 }
 
 // parentCliques returns the names of the cliques that a member starts after. InOrder means the order of the gang: in a

@@ -187,17 +187,13 @@ func expandReplica(
 	for _, autoscaler := range children.Autoscalers(set, replica) {
 		objects = append(objects, autoscaler)
 	}
-	members := layout.Standalone(set, replica)
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		objects = append(objects, children.ScalingGroup(set, replica, &groups[i]))
-		for copyIndex := range layout.GroupReplicas(&groups[i]) {
-			members = append(members, layout.Copy(set, replica, &groups[i], copyIndex)...)
-		}
 	}
 	var madePods []runtime.Object
 	podNames := map[string][]string{}
-	for _, member := range members {
+	for _, member := range layout.Members(set, replica, layout.GroupReplicas) {
 		podClique := children.PodClique(set, member, nil)
 		objects = append(objects, podClique)
 		for _, pod := range podsOf(set, member, podClique, configuration) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -16,11 +17,7 @@ import (
 // GroupMinimum is how many copies a PodCliqueScalingGroup needs at the moment. A group that was scaled below its
 // minAvailable needs all its copies.
 func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
-	minAvailable := int32(1)
-	if group.Spec.MinAvailable != nil {
-		minAvailable = *group.Spec.MinAvailable
-	}
-	return min(minAvailable, group.Spec.Replicas)
+	return min(ptr.Deref(group.Spec.MinAvailable, 1), group.Spec.Replicas)
 }
 
 // OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques. Copies that an update adds count as

@@ -155,12 +155,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 		return observed, nil
 	}
 	observed.set, observed.replica = set, replica
-	for i := range set.Spec.Template.PodCliqueScalingGroups {
-		config := &set.Spec.Template.PodCliqueScalingGroups[i]
-		if layout.ScalingGroup(set.Name, replica, config.Name) == group.Name {
-			observed.config = config
-		}
-	}
+	observed.config = layout.GroupOfReplica(set, replica, group.Name)
 	return observed, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/gangs"
@@ -84,17 +85,12 @@ func (s *scope) counts(podGroup string) gangs.GroupCounts {
 
 // templateReplicas is how many pods a PodClique will have that does not exist yet.
 func (s *scope) templateReplicas(podClique string) int32 {
-	members := layout.Standalone(s.set, s.replica)
-	groups := s.set.Spec.Template.PodCliqueScalingGroups
-	for i := range groups {
-		copies, ok := s.copies[scalingGroupName(s, i)]
-		if !ok {
-			copies = layout.Bounded(layout.GroupReplicas(&groups[i]))
+	members := layout.Members(s.set, s.replica, func(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
+		if copies, ok := s.copies[layout.ScalingGroup(s.set.Name, s.replica, group.Name)]; ok {
+			return copies
 		}
-		for copyIndex := range copies {
-			members = append(members, layout.Copy(s.set, s.replica, &groups[i], copyIndex)...)
-		}
-	}
+		return layout.GroupReplicas(group)
+	})
 	for _, member := range members {
 		if member.Name == podClique {
 			return member.Clique.Spec.Replicas
