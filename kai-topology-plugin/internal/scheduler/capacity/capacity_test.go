@@ -76,10 +76,9 @@ func TestDevicesComeFirstAndNotEverythingIsToldOf(t *testing.T) {
 	for _, resource := range capacity.Report(map[string][]string{"t": {"zone"}}, nodes, everything)[0].Largest {
 		told = append(told, strings.TrimPrefix(resource.Name, "example.com/"))
 	}
-	if want := strings.Fields("device-0 device-1 device-2 device-3 device-4 device-5 cpu memory"); !slices.Equal(
-		told, want) {
-		t.Errorf("told of %v, not of %v", told, want)
-	}
+	want := strings.Fields("device-0 device-1 device-2 device-3 device-4 device-5 cpu memory")
+	assert.True(t, slices.Equal(
+		told, want), "told of %v, not of %v", told, want)
 }
 
 var everything = capacity.Bounds{PerLevel: 100, InAll: 1000}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,9 +81,7 @@ func slots(
 
 func lay(t *testing.T, cluster *inventory.Inventory) *turns.Table {
 	table, err := turns.Set(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return table
 }
 
@@ -162,9 +162,7 @@ func TestSlots(t *testing.T) {
 			if c.change != nil {
 				c.change(cluster)
 			}
-			if diff := cmp.Diff(c.want, flat(slots(t, lay(t, cluster), everything, c.shape))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			assert.Empty(t, cmp.Diff(c.want, flat(slots(t, lay(t, cluster), everything, c.shape))), "(-want +got)")
 		})
 	}
 }
@@ -195,13 +193,9 @@ func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			levels := slots(t, lay(t, fleet()), c.bounds, shapes...)
 			for i, want := range c.want {
-				if diff := cmp.Diff(want, levels[i].Domains); diff != "" {
-					t.Errorf("level %d of shape %s (-want +got):\n%s", i, levels[i].Shape, diff)
-				}
+				assert.Empty(t, cmp.Diff(want, levels[i].Domains), "level %d of shape %s (-want +got)", i, levels[i].Shape)
 			}
-			if levels[1].Slots != 4 {
-				t.Errorf("the level has %d slots, listed or not", levels[1].Slots)
-			}
+			assert.EqualValues(t, 4, levels[1].Slots, "the level has %d slots, listed or not", levels[1].Slots)
 		})
 	}
 }

@@ -184,9 +184,7 @@ func (a *api) patch(name string, patch []byte) (*corev1.Pod, error) {
 func (a *api) settle(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !a.conditions.Idle(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a pod is not told what it is to be told")
-		}
+		require.False(t, time.Now().After(deadline), "a pod is not told what it is to be told")
 		a.catchUp(t)
 	}
 	a.catchUp(t)
@@ -216,12 +214,8 @@ func TestTheNewestSentenceIsWritten(t *testing.T) {
 	}
 	close(a.slow)
 	a.settle(t)
-	if got := a.message("pod"); got != "sentence 49" {
-		t.Errorf("the pod says %q", got)
-	}
-	if patches := a.patches(); patches > 3 {
-		t.Errorf("%d patches, though nobody could have seen what was between the first and the last", patches)
-	}
+	assert.Equal(t, "sentence 49", a.message("pod"))
+	assert.LessOrEqual(t, a.patches(), 3, "patches, though nobody could have seen what was between the first and the last")
 }
 
 func TestASentenceThatComesBackIsWrittenThoughTheCacheStillHasIt(t *testing.T) {
@@ -231,14 +225,11 @@ func TestASentenceThatComesBackIsWrittenThoughTheCacheStillHasIt(t *testing.T) {
 	for _, sentence := range []string{"new", "old"} {
 		a.conditions.Set(pod, waits(sentence))
 		for deadline := time.Now().Add(time.Minute); !a.conditions.Idle(); time.Sleep(time.Millisecond) { // The cache lags.
-			if time.Now().After(deadline) {
-				t.Fatalf("%q is not written", sentence)
-			}
+			require.False(t, time.Now().After(deadline), "%q is not written", sentence)
 		}
 	}
-	if got := a.message("pod"); got != "old" || a.patches() != 2 {
-		t.Errorf("the pod says %q after %d patches", got, a.patches())
-	}
+	assert.Equal(t, "old", a.message("pod"))
+	assert.Equal(t, 2, a.patches())
 }
 
 func TestAPodThatWasBoundMeanwhileIsNotSaidToWait(t *testing.T) {
@@ -277,9 +268,7 @@ func TestRecipientsOfStatuses(t *testing.T) {
 			test.change(a)
 			a.conditions.Set(pod, waits("no rack has room"))
 			a.settle(t)
-			if got := a.message("pod"); got != test.want {
-				t.Errorf("the pod says %q, want %q", got, test.want)
-			}
+			assert.Equal(t, test.want, a.message("pod"))
 		})
 	}
 	t.Run("not a pod that is gone", func(t *testing.T) {
@@ -288,9 +277,7 @@ func TestRecipientsOfStatuses(t *testing.T) {
 		a.remove("pod")
 		a.conditions.Set(pod, waits("no rack has room"))
 		a.settle(t)
-		if a.patches() > 0 {
-			t.Errorf("%d patches", a.patches())
-		}
+		assert.Zero(t, a.patches())
 	})
 }
 
@@ -312,9 +299,7 @@ func TestTheLoopDoesNotWaitForTheAPIServer(t *testing.T) {
 	}
 	close(a.slow)
 	a.settle(t)
-	if a.patches() != len(pods) {
-		t.Errorf("%d of %d pods were told", a.patches(), len(pods))
-	}
+	assert.Equal(t, len(pods), a.patches(), "%d of %d pods were told", a.patches(), len(pods))
 }
 
 func TestANominationIsWrittenBeforeTheHandlerReturns(t *testing.T) {
@@ -327,11 +312,7 @@ func TestANominationIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 	handler(t.Context(), &profile{recorder: newRecorder()}, &framework.QueuedPodInfo{PodInfo: info},
 		misfit(4, "no rack has room"),
 		&fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "node"}, time.Now())
-	if got := a.stored("pod").Status.NominatedNodeName; got != "node" {
-		t.Errorf("the nominated node is %q", got)
-	}
+	assert.Equal(t, "node", a.stored("pod").Status.NominatedNodeName, "the nominated node")
 	a.settle(t)
-	if got := a.message("pod"); got != "no rack has room" {
-		t.Errorf("the pod says %q", got)
-	}
+	assert.Equal(t, "no rack has room", a.message("pod"))
 }

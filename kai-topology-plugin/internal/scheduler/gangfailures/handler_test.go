@@ -44,9 +44,8 @@ func kubeHandler(
 		}
 		condition := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 			Reason: corev1.PodReasonUnschedulable, Message: status.Message()}
-		if _, err := cacher.PatchPodStatus(info.Pod, condition, nominating); err != nil {
-			t.Error(err)
-		}
+		_, err := cacher.PatchPodStatus(info.Pod, condition, nominating)
+		assert.NoError(t, err)
 	}
 }
 
@@ -94,12 +93,8 @@ func TestAPodOfAGangIsToldOnceAndInItsWords(t *testing.T) {
 	told, patches, after := fail(t, newPod("gang"),
 		misfit(4, "no rack has room"), misfit(5, "no rack has room"), misfit(5, "no rack has room for 3"))
 	assert.Empty(t, cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told), "events (-want +got)")
-	if patches != 2 {
-		t.Errorf("the condition was written %d times for 2 sentences", patches)
-	}
-	if message := after.Status.Conditions[0].Message; message != "no rack has room for 3" {
-		t.Errorf("the condition says %q", message)
-	}
+	assert.Equal(t, 2, patches, "the condition was written %d times for 2 sentences", patches)
+	assert.Equal(t, "no rack has room for 3", after.Status.Conditions[0].Message)
 }
 
 func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
@@ -108,9 +103,8 @@ func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
 	told, _, after := fail(t, pod, misfit(4, "no rack has room"), misfit(5, "no rack has room"))
 	assert.Empty(t, cmp.Diff([]string{"Warning FailedScheduling no rack has room"}, told), "events (-want +got)")
 	condition := after.Status.Conditions[0]
-	if condition.Reason != scheduling.PodReasonWaitingForGang || condition.Message != "no rack has room" {
-		t.Errorf("the condition says %s: %q", condition.Reason, condition.Message)
-	}
+	assert.Equal(t, scheduling.PodReasonWaitingForGang, condition.Reason)
+	assert.Equal(t, "no rack has room", condition.Message)
 }
 
 // The condition that an earlier scheduler wrote goes with an event if the pod was tried then.
@@ -124,9 +118,8 @@ func TestAPodIsToldOnceAlsoAfterARestart(t *testing.T) {
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: "no rack has room",
 		}}
 		told, patches, _ := fail(t, pod, misfit(4, "no rack has room"))
-		if diff := cmp.Diff(want, told); diff != "" || (patches > 0) != (want != nil) {
-			t.Errorf("%s: %d patches, events (-want +got):\n%s", reason, patches, diff)
-		}
+		assert.Empty(t, cmp.Diff(want, told), "%s: %d patches, events (-want +got)", reason, patches)
+		assert.Equal(t, want != nil, patches > 0, "%s: %d patches", reason, patches)
 	}
 }
 
@@ -154,9 +147,7 @@ func TestAPodIsOfAGangIfTheCacheSaysSo(t *testing.T) {
 				&framework.QueuedPodInfo{PodInfo: info}, misfit(4, "no rack has room"),
 				&fwk.NominatingInfo{NominatingMode: fwk.ModeNoop}, time.Now())
 			close(seen.recorder.Events)
-			if told := <-seen.recorder.Events; told != test.want {
-				t.Errorf("told %q, want %q", told, test.want)
-			}
+			assert.Equal(t, test.want, <-seen.recorder.Events)
 		})
 	}
 }
@@ -168,9 +159,7 @@ func TestAPodWithoutAGangIsLeftToKubeScheduler(t *testing.T) {
 		"Warning FailedScheduling 0/4 nodes are available: second.",
 	}
 	assert.Empty(t, cmp.Diff(want, told), "events (-want +got)")
-	if patches > 0 {
-		t.Errorf("%d patches that kube-scheduler did not make", patches)
-	}
+	assert.Zero(t, patches, "patches that kube-scheduler did not make")
 }
 
 func TestSentence(t *testing.T) {
@@ -192,9 +181,7 @@ func TestSentence(t *testing.T) {
 		"nothing but a count of nodes":              {misfit(3, ""), "0/3 nodes are available:"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := gangfailures.Sentence(test.status); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
+			assert.Equal(t, test.want, gangfailures.Sentence(test.status))
 		})
 	}
 }

@@ -100,9 +100,7 @@ func TestWhatPodsLeaveOfANode(t *testing.T) {
 	if free := read.Free("partly"); free == nil || free["pods"] != 0 {
 		t.Errorf("of an empty node: %v", free)
 	}
-	if free := read.Free("gone"); free != nil {
-		t.Errorf("of no node: %v", free)
-	}
+	assert.Nil(t, read.Free("gone"), "of no node")
 }
 
 func TestAssumedPodsAreWhereTheyAreAboutToBe(t *testing.T) {
@@ -133,9 +131,8 @@ func TestPodsThatAreToNameAGangAreFoundWhileTheyWait(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"expected": ""}, nodesOf(pods)); err != nil || diff != "" {
 		t.Errorf("%v, pods (-want +got):\n%s", err, diff)
 	}
-	if got := sets.New(read.Keys()...); !got.Equal(sets.New(key, nameless)) {
-		t.Errorf("there are pods of %v", got)
-	}
+	got := sets.New(read.Keys()...)
+	assert.True(t, got.Equal(sets.New(key, nameless)), "there are pods of %v", got)
 }
 
 func TestAGangWithoutAPodGroupIsNone(t *testing.T) {
@@ -143,12 +140,10 @@ func TestAGangWithoutAPodGroupIsNone(t *testing.T) {
 	if found, err := read.Gang(other); found != nil || err != nil {
 		t.Errorf("there is a gang %v, %v", found, err)
 	}
-	if _, err := read.PodGroup(other); !apierrors.IsNotFound(err) {
-		t.Errorf("reading its PodGroup: %v", err)
-	}
-	if _, err := read.Version(other); !apierrors.IsNotFound(err) {
-		t.Errorf("reading its version: %v", err)
-	}
+	_, err := read.PodGroup(other)
+	assert.True(t, apierrors.IsNotFound(err), "reading its PodGroup: %v", err)
+	_, err = read.Version(other)
+	assert.True(t, apierrors.IsNotFound(err), "reading its version: %v", err)
 }
 
 func TestAVersionChangesWithTheTopology(t *testing.T) {
@@ -159,9 +154,8 @@ func TestAVersionChangesWithTheTopology(t *testing.T) {
 	require.NoError(t, err)
 	topology.Generation++
 	after, err := read.Version(key)
-	if err != nil || before.ChangedTo(after) != "a Topology was changed" {
-		t.Errorf("it says %q, %v", before.ChangedTo(after), err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, "a Topology was changed", before.ChangedTo(after))
 }
 
 func TestAPodOfTheSameNameIsAnotherPod(t *testing.T) {
@@ -173,9 +167,8 @@ func TestAPodOfTheSameNameIsAnotherPod(t *testing.T) {
 		t.Errorf("the pod is of gang %v, gone %t", got, read.IsGone(known))
 	}
 	for _, pod := range []*corev1.Pod{other, unknown} {
-		if read.Latest(pod) != pod || !read.IsGone(pod) {
-			t.Errorf("pod %s is taken for one of the cache", pod.UID)
-		}
+		assert.Same(t, pod, read.Latest(pod), "pod %s is taken for one of the cache", pod.UID)
+		assert.True(t, read.IsGone(pod), "pod %s is taken for one of the cache", pod.UID)
 	}
 }
 
@@ -186,18 +179,14 @@ func TestStandingPodsAreFoundByTheirGangs(t *testing.T) {
 		t.Fatalf("gangs %v", keys)
 	}
 	assert.Empty(t, cmp.Diff(map[string]string{"standing": "n"}, nodesOf(all[key])), "pods (-want +got)")
-	if none := read.Standing(func(*corev1.Pod) bool { return false }); len(none) > 0 {
-		t.Errorf("pods that were not chosen: %v", none)
-	}
+	assert.Empty(t, read.Standing(func(*corev1.Pod) bool { return false }), "pods that were not chosen")
 }
 
 func TestTheDomainOfANodeEndsWithItsFirstMissingLabel(t *testing.T) {
 	read := lister(t)
 	levels := []string{"zone", "rack", "host"}
 	for node, want := range map[string]string{"n": "z/r", "partly": "z", "none": ""} {
-		if got := read.Domain(levels, node).String(); got != want {
-			t.Errorf("node %s is in %q, want %q", node, got, want)
-		}
+		assert.Equal(t, want, read.Domain(levels, node).String(), "node %s", node)
 	}
 }
 
@@ -215,9 +204,8 @@ func TestPodsThatHaveDoneTheirWorkAreOfTheirGangStill(t *testing.T) {
 		gang.LeafOf(more[2]) != "g" {
 		t.Errorf("with two that are gone: %v, %v", nodesOf(more), err)
 	}
-	if len(pods) != 2 || pods[1] != done {
-		t.Errorf("pods %v; want that which runs and, once, that which is done", nodesOf(pods))
-	}
+	require.Len(t, pods, 2, "pods %v; want that which runs and, once, that which is done", nodesOf(pods))
+	assert.Same(t, done, pods[1], "pods %v; want that which runs and, once, that which is done", nodesOf(pods))
 }
 
 func TestATopologyThatWasDeletedIsAnError(t *testing.T) {
@@ -228,10 +216,8 @@ func TestATopologyThatWasDeletedIsAnError(t *testing.T) {
 		t.Errorf("found %v, %v", found, err)
 	}
 	read.Topologies = kailisters.NewTopologyLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
-	if _, err := read.TopologiesOf(assembled); err == nil {
-		t.Error("nobody misses the Topology")
-	}
-	if _, exists := read.Levels("t"); exists {
-		t.Error("it has levels")
-	}
+	_, err = read.TopologiesOf(assembled)
+	require.Error(t, err, "nobody misses the Topology")
+	_, exists := read.Levels("t")
+	assert.False(t, exists, "it has levels")
 }

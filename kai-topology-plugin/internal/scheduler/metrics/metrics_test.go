@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -126,9 +127,8 @@ type counted struct {
 }
 
 func (c counted) Capacity(bounds capacity.Bounds) ([]capacity.Level, []capacity.LevelSlots) {
-	if bounds.PerLevel != 256 || bounds.InAll != 2048 {
-		c.t.Errorf("the bounds are %+v", bounds)
-	}
+	assert.Equal(c.t, 256, bounds.PerLevel, "the bounds are %+v", bounds)
+	assert.Equal(c.t, 2048, bounds.InAll, "the bounds are %+v", bounds)
 	return capacity.Report(map[string][]string{"t": {"rack", "host"}}, c.nodes, bounds), c.slots
 }
 

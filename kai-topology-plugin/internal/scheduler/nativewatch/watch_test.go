@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,19 +90,17 @@ func (c *cluster) create(resource schema.GroupVersionResource, kind, rest string
 	text := fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", resource.GroupVersion(), kind, rest)
 	require.NoError(c.t, yaml.Unmarshal([]byte(text), &object.Object))
 	object.SetNamespace("ns")
-	if _, err := c.dynamic.Resource(resource).Namespace("ns").Create(c.t.Context(), object,
-		metav1.CreateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	_, err := c.dynamic.Resource(resource).Namespace("ns").Create(c.t.Context(), object,
+		metav1.CreateOptions{})
+	require.NoError(c.t, err)
 }
 
 func (c *cluster) createPod(name, group string) {
 	c.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)}}
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
-	if _, err := c.kube.CoreV1().Pods("ns").Create(c.t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	_, err := c.kube.CoreV1().Pods("ns").Create(c.t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(c.t, err)
 }
 
 // becomes waits until what is got is as wanted.
@@ -113,9 +112,7 @@ func becomes[T any](t *testing.T, want T, got func() T) {
 			last = got()
 			return cmp.Equal(want, last), nil
 		})
-	if err != nil {
-		t.Fatalf("(-want +got):\n%s", cmp.Diff(want, last))
-	}
+	require.NoError(t, err, "(-want +got):\n%s", cmp.Diff(want, last))
 }
 
 // members returns the leaves of the pods that the cache has for a gang, by their names.
@@ -141,9 +138,7 @@ func TestPodsComeToTheirGangInWhateverOrder(t *testing.T) {
 	becomes(t, map[string]string{"first": "decode"}, c.members(serve))
 	c.createPod("second", "decode")
 	becomes(t, map[string]string{"first": "decode", "second": "decode"}, c.members(serve))
-	if left := c.members("podgroup.scheduling.k8s.io/decode")(); len(left) > 0 {
-		t.Errorf("of another gang are %v", left)
-	}
+	assert.Empty(t, c.members("podgroup.scheduling.k8s.io/decode")(), "of another gang")
 }
 
 func TestAGangIsToldAndListedAsItIs(t *testing.T) {
@@ -167,9 +162,7 @@ func TestAGangIsToldAndListedAsItIs(t *testing.T) {
 	})
 	next := func(want string) {
 		t.Helper()
-		if got := <-told; got != want {
-			t.Fatalf("told is %q, want %q", got, want)
-		}
+		require.Equal(t, want, <-told)
 	}
 	c.create(composites, "CompositePodGroup",
 		"metadata: {name: serve}, spec: {schedulingConstraints: {topology: [{key: rack}]}}")
@@ -205,10 +198,6 @@ func TestWithoutTheKindsNothingIsDone(t *testing.T) {
 	becomes(t, 1, func() int { return len(c.pods.GetStore().List()) })
 	c.watch.Tell(nil, nil)
 	c.watch.TopologiesChanged()
-	if got := c.members("podgroup.scheduling.k8s.io/decode")(); len(got) > 0 {
-		t.Errorf("members %v", got)
-	}
-	if requests := len(c.dynamic.Actions()); requests > 0 {
-		t.Errorf("%d requests", requests)
-	}
+	assert.Empty(t, c.members("podgroup.scheduling.k8s.io/decode")())
+	assert.Empty(t, c.dynamic.Actions())
 }

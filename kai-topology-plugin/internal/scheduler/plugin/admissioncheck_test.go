@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,9 +36,8 @@ func TestAWorkloadFitsIfAllItsPodsGetNodes(t *testing.T) {
 			strings.Repeat("gpu ", 255) + "…"},
 	} {
 		state, message := fits(&c.answer, pods)
-		if state != c.state || message != c.message {
-			t.Errorf("%s: %s, %q", name, state, message)
-		}
+		assert.Equal(t, c.state, state, name)
+		assert.Equal(t, c.message, message, name)
 	}
 }
 
@@ -52,7 +52,5 @@ func TestPodsOfAWorkloadAreTakenForAdmitted(t *testing.T) {
 	if len(pods) != 1 || pods[0].Name != "a" || cluster.Pods[0] != pods[0] || len(pods[0].Spec.SchedulingGates) > 0 {
 		t.Errorf("pod a without gates is admitted, and no other: %v", pods)
 	}
-	if len(waiting.Spec.SchedulingGates) == 0 {
-		t.Error("the pod of the cache was changed")
-	}
+	assert.NotEmpty(t, waiting.Spec.SchedulingGates, "the pod of the cache was changed")
 }

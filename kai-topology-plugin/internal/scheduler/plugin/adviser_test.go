@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,32 +16,24 @@ func TestAdviceIsForOneRefusalAndIsForgottenWithItsGang(t *testing.T) {
 	wide := podGroup("wide", 3)
 	nodes := newNodes(1)
 	bench := newBench(t, nodes, pods, wide)
-	if _, err := bench.ClientSet().CoreV1().Nodes().Create(t.Context(), nodes[0], metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := bench.ClientSet().CoreV1().Nodes().Create(t.Context(), nodes[0], metav1.CreateOptions{})
+	require.NoError(t, err)
 	eventually(t, "the node is known", func() bool {
 		_, err := bench.plugin.lister.Nodes.Get(nodes[0].Name)
 		return err == nil
 	})
-	if node, _ := bench.schedule(t, pods[0]); node != "" {
-		t.Fatalf("the gang is sent to %s", node)
-	}
+	node, _ := bench.schedule(t, pods[0])
+	require.Empty(t, node, "the gang is sent")
 	advice, key := bench.plugin.adviser, gang.KeyOfPodGroup(wide)
 	refusal := bench.plugin.gangs.Status(wide).Last.Message
-	if advice.About(key, refusal).Known {
-		t.Error("it is known before it was looked for")
-	}
+	assert.False(t, advice.About(key, refusal).Known, "it is known before it was looked for")
 	for _, asked := range []gang.Key{key, {Namespace: "default", Name: "gone"}} {
 		require.NoError(t, advice.advise(t.Context(), asked))
 	}
 	if known := advice.About(key, refusal); known.Nodes == nil || known.Nodes.Count != 2 {
 		t.Errorf("advice is %+v", known)
 	}
-	if advice.About(key, "another").Known {
-		t.Error("advice for one refusal is given for another")
-	}
+	assert.False(t, advice.About(key, "another").Known, "advice for one refusal is given for another")
 	advice.Forget(key)
-	if len(advice.known) > 0 {
-		t.Errorf("remembered are %v", advice.known)
-	}
+	assert.Empty(t, advice.known)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 )
 
 func TestAnAlarmThatIsCenturiesAwayIsADayAway(t *testing.T) {
@@ -13,13 +15,9 @@ func TestAnAlarmThatIsCenturiesAwayIsADayAway(t *testing.T) {
 		done := 0
 		all.after(2_300_000*time.Hour, func() { done++ })
 		time.Sleep(23 * time.Hour)
-		if done > 0 {
-			t.Error("it has gone off before")
-		}
+		assert.Zero(t, done, "it has gone off before")
 		time.Sleep(2 * time.Hour)
-		if done != 1 {
-			t.Errorf("it went off %d times", done)
-		}
+		assert.Equal(t, 1, done, "it went off %d times", done)
 	})
 }
 
@@ -32,9 +30,7 @@ func TestAnAlarmGoesOffOnce(t *testing.T) {
 		var again func()
 		again = func() {
 			done.Add(1)
-			if since := time.Since(begin); since < time.Second {
-				t.Errorf("after %s", since)
-			}
+			assert.GreaterOrEqual(t, time.Since(begin), time.Second)
 			if done.Load() < 3 {
 				all.after(time.Second, again)
 			}
@@ -43,22 +39,16 @@ func TestAnAlarmGoesOffOnce(t *testing.T) {
 			all.after(time.Second, again)
 		}
 		time.Sleep(10 * time.Second)
-		if got := done.Load(); got != 3 {
-			t.Errorf("done %d times", got)
-		}
-		if len(all.pending) > 0 {
-			t.Errorf("%d are remembered", len(all.pending))
-		}
+		got := done.Load()
+		assert.EqualValues(t, 3, got, "done %d times", got)
+		assert.Empty(t, all.pending, "%d are remembered", len(all.pending))
 		early, late := false, false
 		all.after(2*time.Second, func() { late = true })
 		all.after(time.Second, func() { early = true })
 		time.Sleep(1500 * time.Millisecond)
-		if !early || late {
-			t.Errorf("after a second and a half: early %t, late %t", early, late)
-		}
+		assert.True(t, early, "after a second and a half: early %t, late %t", early, late)
+		assert.False(t, late, "after a second and a half: early %t, late %t", early, late)
 		time.Sleep(time.Second)
-		if !late {
-			t.Error("the later one did not go off")
-		}
+		assert.True(t, late, "the later one did not go off")
 	})
 }

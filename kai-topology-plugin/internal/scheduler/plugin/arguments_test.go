@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/shared/packing"
@@ -69,21 +70,17 @@ func TestArgumentsOf(t *testing.T) {
 				assert.ErrorContains(t, err, c.wrong)
 				return
 			}
-			if err != nil || got.Placement != c.want {
-				t.Errorf("placement %q, %v; want %q", got.Placement, err, c.want)
-			}
-			if said := fmt.Sprint(got.repair.Move, " after ", got.repair.After); said != cmp.Or(c.repair, " after 2m0s") {
-				t.Errorf("the repair is %s, want %s", said, c.repair)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, c.want, got.Placement)
+			said := fmt.Sprint(got.repair.Move, " after ", got.repair.After)
+			assert.Equal(t, cmp.Or(c.repair, " after 2m0s"), said, "the repair is %s, want %s", said, c.repair)
 			var read []string
 			for _, shape := range got.Shapes {
 				gpus := shape.Resources["nvidia.com/gpu"]
 				read = append(read, fmt.Sprint(shape.Name, " ", shape.Pods, " ", shape.Resources.Cpu().MilliValue(), " ",
 					gpus.Value(), " ", shape.RequiredLevel))
 			}
-			if !slices.Equal(read, c.shapes) {
-				t.Errorf("the shapes are %q, want %q", read, c.shapes)
-			}
+			assert.True(t, slices.Equal(read, c.shapes), "the shapes are %q, want %q", read, c.shapes)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -43,9 +44,8 @@ func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 	t.Helper()
 	a, b = newPod("gang", "a"), newPod("gang", "b")
 	bench = newBench(t, newNodes(nodeCount), []*corev1.Pod{a, b}, podGroup("gang", 2))
-	if bench.ask(t, a) || bench.ask(t, b) {
-		t.Fatal("the gang fits")
-	}
+	require.False(t, bench.ask(t, a), "the gang fits")
+	require.False(t, bench.ask(t, b), "the gang fits")
 	bench.activator.reset()
 	return bench, a, b
 }
@@ -92,12 +92,10 @@ func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *tes
 	bench.plugin.refuse(asked, answer)
 
 	reply, _ := bench.plugin.gangs.Ask(waitingGang, asked.version, b.UID)
-	if bench.plugin.gangs.View(waitingGang).Current(asked.version) != nil || reply != (gangstate.Reply{}) {
-		t.Error("the answer is given again")
-	}
-	if !bench.waiting(a).Asks() || bench.waiting(b).Asks() {
-		t.Error("who asks for the gang is forgotten")
-	}
+	assert.Nil(t, bench.plugin.gangs.View(waitingGang).Current(asked.version), "the answer is given again")
+	assert.Equal(t, gangstate.Reply{}, reply, "the answer is given again")
+	assert.True(t, bench.waiting(a).Asks(), "who asks for the gang is forgotten")
+	assert.False(t, bench.waiting(b).Asks(), "who asks for the gang is forgotten")
 	observed, err := bench.plugin.observe(waitingGang)
 	require.NoError(t, err)
 	condition := podgroupstatus.Of(observed, metav1.Now()).Condition
@@ -113,9 +111,7 @@ func TestAGangDoesNotWaitForAVictimThatIsGoneAlready(t *testing.T) {
 	bench.preemptFor(t, waitingGang, a, "n0", gone.UID)
 	bench.activator.reset()
 	bench.plugin.missed(gone, a)
-	if !bench.activator.called("a") {
-		t.Errorf("it waits for a pod that is gone; called: %v", bench.activator.pods)
-	}
+	assert.True(t, bench.activator.called("a"), "it waits for a pod that is gone; called: %v", bench.activator.pods)
 }
 
 func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
@@ -126,23 +122,18 @@ func TestAGangTriesAgainWhenOthersMayHaveBecomeVictims(t *testing.T) {
 		}
 	}
 	bench := newBench(t, twoRacks(), pods, objects...)
-	if bench.ask(t, pods[4]) || bench.plugin.gangs.View(boss).Preempts {
-		t.Fatal("there is room, or somebody leaves who must not")
-	}
+	require.False(t, bench.ask(t, pods[4]), "there is room, or somebody leaves who must not")
+	require.False(t, bench.plugin.gangs.View(boss).Preempts, "there is room, or somebody leaves who must not")
 	bench.activator.reset()
 	first, err := bench.plugin.lister.PodGroups.PodGroups("default").Get("first")
 	require.NoError(t, err)
 	changed := first.DeepCopy()
 	changed.Annotations = map[string]string{"note": "x"}
 	bench.plugin.podGroupHandler().OnUpdate(first, changed)
-	if bench.activator.called("boss-0") {
-		t.Error("the gang is woken by a note")
-	}
+	assert.False(t, bench.activator.called("boss-0"), "the gang is woken by a note")
 	changed.Generation++
 	bench.plugin.podGroupHandler().OnUpdate(first, changed)
-	if !bench.activator.called("boss-0") {
-		t.Error("the gang is not woken")
-	}
+	assert.True(t, bench.activator.called("boss-0"), "the gang is not woken")
 }
 
 func TestTheStatusOfAGangIsWrittenForOneProfile(t *testing.T) {
@@ -161,9 +152,7 @@ func TestTheStatusOfAGangIsWrittenForOneProfile(t *testing.T) {
 	}{{of("second"), "second"}, {of("first", "foreign"), "first"}, {of("second", "first"), "first"}, {nil, "first"},
 		{of("foreign"), "first"}} {
 		for _, name := range []string{"first", "second"} {
-			if speaks := all.speaksFor(name, test.pods); speaks != (name == test.want) {
-				t.Errorf("profile %s tells of the gang: %v", name, speaks)
-			}
+			assert.Equal(t, name == test.want, all.speaksFor(name, test.pods), "profile %s tells of the gang", name)
 		}
 	}
 }
@@ -188,12 +177,8 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 				state := framework.NewCycleState()
 				state.Write(plannedKey, planned{gang: other, version: b.read(t, other, nil).version, node: "n0"})
 				b.plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
-				if b.activator.called("a") {
-					t.Error("others are called before the gang has planned anew")
-				}
-				if b.ask(t, pod) {
-					t.Fatal("the gang fits")
-				}
+				assert.False(t, b.activator.called("a"), "others are called before the gang has planned anew")
+				require.False(t, b.ask(t, pod), "the gang fits")
 			},
 		},
 		"that was being made for another": {
@@ -208,17 +193,11 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 			more := []*corev1.Pod{a, b, c, newPod("other", "d"), newPod("other", "e")}
 			bench := newBench(t, newNodes(2), more, podGroup("gang", 2), podGroup("other", 3))
 			test.take(bench, c)
-			if bench.ask(t, a) {
-				t.Fatal("the gang is given room that another has")
-			}
+			require.False(t, bench.ask(t, a), "the gang is given room that another has")
 			bench.activator.reset()
 			test.giveBack(bench, c)
-			if !bench.activator.called("a") {
-				t.Fatal("the pod that asks for the gang is not called")
-			}
-			if !bench.ask(t, a) {
-				t.Error("the gang is told the old answer")
-			}
+			require.True(t, bench.activator.called("a"), "the pod that asks for the gang is not called")
+			assert.True(t, bench.ask(t, a), "the gang is told the old answer")
 		})
 	}
 }
@@ -227,11 +206,9 @@ func TestAPodThatGoesWhileItIsPutOnItsNodeIsNotCounted(t *testing.T) {
 	a, gone := newPod("gang", "a"), newPod("gang", "gone")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{a}, podGroup("gang", 2))
 	bench.planFor(t, waitingGang, gone, "n0")
-	if status := bench.plugin.Reserve(t.Context(), framework.NewCycleState(), gone, "n0"); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	status := bench.plugin.Reserve(t.Context(), framework.NewCycleState(), gone, "n0")
+	require.True(t, status.IsSuccess(), "%v", status)
 	bench.plugin.Unreserve(t.Context(), framework.NewCycleState(), gone, "n0")
-	if status := bench.plugin.PreEnqueue(t.Context(), a); status.IsSuccess() {
-		t.Error("a gang of two of which one pod exists is not held")
-	}
+	assert.False(t, bench.plugin.PreEnqueue(t.Context(), a).IsSuccess(),
+		"a gang of two of which one pod exists is not held")
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -32,17 +34,11 @@ func TestAGangIsTriedAsOftenAsItsBackoffSays(t *testing.T) {
 			for round := 1; round <= 5; round++ {
 				_, status := bench.schedule(t, pods[0])
 				given := strings.HasPrefix(status.Message(), "not tried again")
-				if want := c.rounds > 0 && round > c.rounds; given != want {
-					t.Fatalf("round %d: %s", round, status.Message())
-				}
+				require.Equal(t, c.rounds > 0 && round > c.rounds, given, "round %d: %s", round, status.Message())
 			}
 			held := !bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess()
-			if held != (c.rounds > 0) {
-				t.Errorf("held by PreEnqueue: %v", held)
-			}
-			if waits := bench.plugin.gangs.View(gang.KeyOfPodGroup(group)).Waits; waits == held {
-				t.Errorf("keeps room from others: %v", waits)
-			}
+			assert.Equal(t, c.rounds > 0, held, "held by PreEnqueue")
+			assert.NotEqual(t, held, bench.plugin.gangs.View(gang.KeyOfPodGroup(group)).Waits, "keeps room from others")
 		})
 	}
 }
@@ -62,18 +58,13 @@ func TestAGangThatWasGivenUpIsTriedAgain(t *testing.T) {
 			before, after := group.DeepCopy(), group.DeepCopy()
 			before.Status.SchedulingConditions = []scheduling.SchedulingCondition{mark}
 			after.Status.SchedulingConditions = before.Status.SchedulingConditions
-			if bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess() {
-				t.Fatal("not given up")
-			}
+			require.False(t, bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess(), "not given up")
 			change(after)
 			bench.activator.reset()
 			bench.plugin.podGroupHandler().OnUpdate(before, after)
-			if status := bench.plugin.PreEnqueue(t.Context(), pods[0]); !status.IsSuccess() {
-				t.Error(status.Message())
-			}
-			if !bench.activator.called("a") {
-				t.Error("its pods are not called")
-			}
+			status := bench.plugin.PreEnqueue(t.Context(), pods[0])
+			assert.True(t, status.IsSuccess(), status.Message())
+			assert.True(t, bench.activator.called("a"), "its pods are not called")
 		})
 	}
 }

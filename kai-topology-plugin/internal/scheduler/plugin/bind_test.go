@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
@@ -65,19 +66,15 @@ func TestABindingTellsThePodOfAGangWhereItIs(t *testing.T) {
 	on := map[string]string{}
 	for _, pod := range []*corev1.Pod{a, b} {
 		node, status := bench.schedule(t, pod)
-		if node == "" {
-			t.Fatalf("pod %s has no node: %v", pod.Name, status)
-		}
+		require.NotEmpty(t, node, "pod %s has no node: %v", pod.Name, status)
 		on[pod.Name] = node
 	}
 	for _, pod := range []*corev1.Pod{b, a} {
-		if status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), pod, on[pod.Name]); !status.IsSuccess() {
-			t.Fatalf("pod %s is not bound: %v", pod.Name, status)
-		}
+		status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), pod, on[pod.Name])
+		require.True(t, status.IsSuccess(), "pod %s is not bound: %v", pod.Name, status)
 	}
-	if status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), plain, "n0"); !status.IsSuccess() {
-		t.Fatalf("a pod without a gang is not bound: %v", status)
-	}
+	status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), plain, "n0")
+	require.True(t, status.IsSuccess(), "a pod without a gang is not bound: %v", status)
 	hints := func(rack, rank string) map[string]string {
 		return map[string]string{scheduling.AnnotationTopologyDomain: "z%2F1/" + rack,
 			scheduling.AnnotationTopologyRank: rank}
@@ -95,16 +92,13 @@ func TestAPodIsBoundWithTheLabelsOfItsNodeThatItAsksFor(t *testing.T) {
 	bench := newBench(t, inRacks(3), []*corev1.Pod{asking, plain})
 	bench.setNodes(t, inRacks(3))
 	for _, pod := range []*corev1.Pod{asking, plain} {
-		if status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), pod, "n1"); !status.IsSuccess() {
-			t.Fatalf("pod %s is not bound: %v", pod.Name, status)
-		}
+		status := bench.RunBindPlugins(t.Context(), framework.NewCycleState(), pod, "n1")
+		require.True(t, status.IsSuccess(), "pod %s is not bound: %v", pod.Name, status)
 	}
 	want := map[string]map[string]string{"plain": nil, "asking": {"rack": "b", "example.com/zone": "z/1"}}
 	got := bench.said(t, func(binding *corev1.Binding) map[string]string { return binding.Labels })
 	assert.Empty(t, cmp.Diff(want, got), "labels of the bindings (-want +got)")
-	if got := bench.plugin.nodeLabels(asking, "gone"); got != nil {
-		t.Errorf("of a node that is gone: %v", got)
-	}
+	assert.Nil(t, bench.plugin.nodeLabels(asking, "gone"), "of a node that is gone")
 }
 
 func TestCopiedLabels(t *testing.T) {
@@ -134,9 +128,8 @@ func TestAReplacementHasTheRankOfTheLostPod(t *testing.T) {
 	standing.Annotations[scheduling.AnnotationTopologyRank] = "1"
 	bench := newBench(t, inRacks(3), []*corev1.Pod{standing, late}, constrained(1), network())
 	bench.setNodes(t, inRacks(3))
-	if got := bench.plugin.topologyHints(late, "n1")[scheduling.AnnotationTopologyRank]; got != "0" {
-		t.Errorf("rank %q, want 0, which is free", got)
-	}
+	got := bench.plugin.topologyHints(late, "n1")[scheduling.AnnotationTopologyRank]
+	assert.Equal(t, "0", got, "rank %q, want 0, which is free", got)
 }
 
 func TestPodsWithoutADomainAreNotToldOfOne(t *testing.T) {
@@ -145,8 +138,6 @@ func TestPodsWithoutADomainAreNotToldOfOne(t *testing.T) {
 		"a node outside": constrained(1)} {
 		bench := newBench(t, inRacks(3), []*corev1.Pod{pod}, group, network())
 		bench.setNodes(t, inRacks(3))
-		if got := bench.plugin.topologyHints(pod, "n2"); got != nil {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Nil(t, bench.plugin.topologyHints(pod, "n2"), name)
 	}
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,9 +55,7 @@ func TestClaimsThatTieAPod(t *testing.T) {
 			if c.devices {
 				pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "d"}}
 			}
-			if got := known.tied(pod); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, c.want, known.tied(pod))
 		})
 	}
 }

@@ -2,10 +2,10 @@ package plugin
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +60,7 @@ func TestTheFirstPodOfAGangGoesWhereTheOthersHaveRoom(t *testing.T) {
 		first, all := newPod("gang", "a"), tightAndRoomy()
 		bench := newBench(t, all, []*corev1.Pod{first}, gang, topology)
 		node, status := bench.schedule(t, first)
-		if !status.IsSuccess() {
-			t.Fatalf("with %q expected, the pod waits: %v", expected, status)
-		}
+		require.True(t, status.IsSuccess(), "with %q expected, the pod waits: %v", expected, status)
 		for _, one := range all {
 			if one.Name == node && one.Labels["rack"] != want {
 				t.Errorf("with %q expected, the pod is in rack %s, want %s", expected, one.Labels["rack"], want)
@@ -77,9 +75,8 @@ func TestRoomForPodsThatAreExpectedIsKeptFromEqualsForAMoment(t *testing.T) {
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
 		inOneRack(podGroup("rival", 2)))
 	bench.stopTheClock()
-	if _, status := bench.schedule(t, first); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	_, status := bench.schedule(t, first)
+	require.True(t, status.IsSuccess(), "%v", status)
 	if open := bench.open(t, 0); open != 2 {
 		t.Errorf(
 			"a plain pod may use %d nodes, want that of rack tight and that of the first pod, which the snapshot does not show",
@@ -88,9 +85,8 @@ func TestRoomForPodsThatAreExpectedIsKeptFromEqualsForAMoment(t *testing.T) {
 	if _, status := bench.schedule(t, rival); status.IsSuccess() || status.IsWait() {
 		t.Errorf("another gang has got the room: %v", status)
 	}
-	if open := bench.open(t, 1); open != 5 {
-		t.Errorf("a pod of higher priority may use %d nodes, want all", open)
-	}
+	open := bench.open(t, 1)
+	assert.Equal(t, 5, open, "a pod of higher priority may use %d nodes, want all", open)
 }
 
 func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
@@ -99,23 +95,18 @@ func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
 		inOneRack(podGroup("rival", 2)))
 	bench.stopTheClock()
-	if _, status := bench.schedule(t, first); !status.IsSuccess() {
-		t.Fatal(status)
-	}
-	if node, _ := bench.schedule(t, rival); node != "" {
-		t.Fatalf("the other gang gets %s at once", node)
-	}
+	_, status := bench.schedule(t, first)
+	require.True(t, status.IsSuccess(), "%v", status)
+	node, _ := bench.schedule(t, rival)
+	require.Empty(t, node, "the other gang gets at once")
 	bench.activator.reset()
 	bench.plugin.effects.do(bench.plugin.gangs.Tick(time.Now().Add(2 * time.Hour)))
-	if !bench.activator.called("r") && !bench.activator.called("s") {
-		t.Error("the time is up, and the other gang is not called")
-	}
-	if open := bench.open(t, 0); open != 5 {
-		t.Errorf("the time is up, and a plain pod may use %d nodes", open)
-	}
-	if _, status := bench.schedule(t, rival); !status.IsWait() {
-		t.Errorf("the time is up, and the other gang has no place: %v", status)
-	}
+	assert.False(t, !bench.activator.called("r") && !bench.activator.called("s"),
+		"the time is up, and the other gang is not called")
+	open := bench.open(t, 0)
+	assert.Equal(t, 5, open, "the time is up, and a plain pod may use %d nodes", open)
+	_, status = bench.schedule(t, rival)
+	assert.True(t, status.IsWait(), "the time is up, and the other gang has no place: %v", status)
 }
 
 func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
@@ -126,9 +117,8 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 	place := func(pod *corev1.Pod) {
 		t.Helper()
 		node, status := bench.schedule(t, pod)
-		if !status.IsSuccess() || node == "n0" {
-			t.Fatalf("pod %s goes to %q: %v", pod.Name, node, status)
-		}
+		require.True(t, status.IsSuccess(), "pod %s goes to %q: %v", pod.Name, node, status)
+		require.NotEqual(t, "n0", node, "pod %s goes to %q: %v", pod.Name, node, status)
 	}
 	place(first)
 	for came := 1; came <= 3; came++ {
@@ -139,9 +129,7 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 		for _, pods := range bench.plugin.gangs.Reserved(gang.Rank{Gang: keyOf(newPod("rival", ""))}, nil).Room {
 			kept += len(pods)
 		}
-		if kept != 3-came {
-			t.Errorf("%d of 3 have come, and room is kept for %d", came, kept)
-		}
+		assert.Equal(t, 3-came, kept, "%d of 3 have come, and room is kept", came)
 	}
 }
 
@@ -150,13 +138,11 @@ func TestRoomIsGivenBackWhenAPodOfTheGangIsDeleted(t *testing.T) {
 	first := newPod("gang", "a")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, gang, topology)
 	bench.stopTheClock()
-	if _, status := bench.schedule(t, first); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	_, status := bench.schedule(t, first)
+	require.True(t, status.IsSuccess(), "%v", status)
 	bench.plugin.podHandler().OnDelete(first)
-	if open := bench.open(t, 0); open != 5 {
-		t.Errorf("the gang is gone, and a plain pod may use %d nodes", open)
-	}
+	open := bench.open(t, 0)
+	assert.Equal(t, 5, open, "the gang is gone, and a plain pod may use %d nodes", open)
 }
 
 func TestMoreThanWereExpectedWaitWhereTheOthersStand(t *testing.T) {
@@ -170,9 +156,8 @@ func TestMoreThanWereExpectedWaitWhereTheOthersStand(t *testing.T) {
 	fifth := newPod("gang", "fifth")
 	bench := newBench(t, tightAndRoomy(), append(pods, fifth), gang, topology)
 	_, status := bench.schedule(t, fifth)
-	if status.IsSuccess() || !strings.Contains(status.Message(), "rack roomy has no room for more") {
-		t.Errorf("the pod is told: %v", status)
-	}
+	assert.False(t, status.IsSuccess(), "the pod is told: %v", status)
+	assert.Contains(t, status.Message(), "rack roomy has no room for more", "the pod is told: %v", status)
 }
 
 func TestAGangIsPlannedAnewWhenOtherPodsAreExpectedAndNoneStands(t *testing.T) {
@@ -201,9 +186,7 @@ func TestAGangIsPlannedAnewWhenOtherPodsAreExpectedAndNoneStands(t *testing.T) {
 			changed := gang.DeepCopy()
 			c.change(changed)
 			bench.plugin.podGroupHandler().OnUpdate(gang, changed)
-			if called := bench.activator.called("a"); called != c.called {
-				t.Errorf("the gang is planned anew: %v, want %v", called, c.called)
-			}
+			assert.Equal(t, c.called, bench.activator.called("a"), "the gang is planned anew")
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -59,18 +61,15 @@ func TestABaseGangAwaitsThePodsOfItsFollowers(t *testing.T) {
 				eventually(t, "the time to be up", func() bool { return bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess() })
 			}
 			status := bench.plugin.PreEnqueue(t.Context(), pods[0])
-			if waits := strings.Contains(status.Message(),
-				"for the pods of gang follower, which has to join it in one rack"); waits != c.waits {
-				t.Errorf("waits is %v, want %v: %q", waits, c.waits, status.Message())
-			}
+			waits := strings.Contains(status.Message(),
+				"for the pods of gang follower, which has to join it in one rack")
+			assert.Equal(t, c.waits, waits, "waits is %v, want %v: %q", waits, c.waits, status.Message())
 			if !c.waits && !status.IsSuccess() {
 				t.Errorf("held: %s", status.Message())
 			}
 			if c.waits {
 				bench.plugin.effects.do(bench.plugin.gangs.PodChanged(nil, gated, time.Now()))
-				if !bench.activator.called("b") {
-					t.Error("the pods are there, and the gang was not called")
-				}
+				assert.True(t, bench.activator.called("b"), "the pods are there, and the gang was not called")
 			}
 		})
 	}
@@ -81,8 +80,6 @@ func TestAGangThatLeadsIsCalledWhenItsTimeIsUp(t *testing.T) {
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
 	pod := newPod("base", "b")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{pod}, topology, companion("base"), companion("follower"))
-	if bench.plugin.PreEnqueue(t.Context(), pod).IsSuccess() {
-		t.Fatal("the gang does not wait")
-	}
+	require.False(t, bench.plugin.PreEnqueue(t.Context(), pod).IsSuccess(), "the gang does not wait")
 	eventually(t, "the gang to be called", func() bool { return bench.activator.called("b") })
 }

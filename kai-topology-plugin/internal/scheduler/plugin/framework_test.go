@@ -169,9 +169,7 @@ func configured(
 	factory.WaitForCacheSync(ctx.Done())
 	// Once all is known, gangs could have an answer, also one that does not exist.
 	opened := func() bool { return made.plugin.gangs.View(gang.Key{}).Undecided }
-	if ours && !cache.WaitForCacheSync(ctx.Done(), opened) {
-		t.Fatal("the caches were not filled")
-	}
+	require.False(t, ours && !cache.WaitForCacheSync(ctx.Done(), opened), "the caches were not filled")
 	made.activator.reset()
 	return made
 }

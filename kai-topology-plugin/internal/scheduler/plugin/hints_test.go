@@ -44,9 +44,8 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 		pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 	}
 	bench := newBench(t, newNodes(1), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
-	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
-		t.Fatalf("the gang fits: %v", status)
-	}
+	_, status := bench.schedule(t, asker)
+	require.Equal(t, fwk.Unschedulable, status.Code(), "the gang fits: %v", status)
 	onNode := newPod("", "foreign")
 	onNode.Spec.NodeName = "n0"
 	promised := newPod("", "promised")
@@ -102,9 +101,8 @@ func TestAPodThatLeavesWakesOnlyGangsThatFitThere(t *testing.T) {
 		asker.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 		bench := newBench(t, newNodes(1), []*corev1.Pod{other, asker}, podGroup("gang", 1))
 		bench.setNodes(t, newNodes(1))
-		if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
-			t.Fatalf("the gang fits: %v", status)
-		}
+		_, status := bench.schedule(t, asker)
+		require.Equal(t, fwk.Unschedulable, status.Code(), "the gang fits: %v", status)
 		gone := newPod("", "gone")
 		gone.Spec.NodeName = "n0"
 		for range 2 {
@@ -150,16 +148,14 @@ func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
 
 func (r *rig) create(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	if _, err := r.kube.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.kube.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	require.NoError(t, err)
 }
 
 func (r *rig) update(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	if _, err := r.kube.CoreV1().Nodes().Update(t.Context(), node.DeepCopy(), metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.kube.CoreV1().Nodes().Update(t.Context(), node.DeepCopy(), metav1.UpdateOptions{})
+	require.NoError(t, err)
 }
 
 // decisions returns how many decisions were made so far in this process.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -15,9 +17,8 @@ func takeAll(t *testing.T, p *Plugin) []fwk.CycleState {
 	states := make([]fwk.CycleState, bindingsInFlight)
 	for i := range states {
 		states[i] = framework.NewCycleState()
-		if status := p.PreBind(t.Context(), states[i], &corev1.Pod{}, "node"); !status.IsSuccess() {
-			t.Fatalf("binding %d of %d does not start: %v", i+1, len(states), status)
-		}
+		status := p.PreBind(t.Context(), states[i], &corev1.Pod{}, "node")
+		require.True(t, status.IsSuccess(), "binding %d of %d does not start: %v", i+1, len(states), status)
 	}
 	return states
 }
@@ -48,13 +49,9 @@ func TestBindingsUnderWayAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newBench(t, nil, nil).plugin
 			states := takeAll(t, p)
-			if starts(p) {
-				t.Fatalf("more than %d bindings are under way", bindingsInFlight)
-			}
+			require.False(t, starts(p), "more than %d bindings are under way", bindingsInFlight)
 			end(p, states[0])
-			if !starts(p) {
-				t.Error("no other binding may start")
-			}
+			assert.True(t, starts(p), "no other binding may start")
 		})
 	}
 }
@@ -64,16 +61,12 @@ func TestBindingThatEndsTwiceMakesRoomOnce(t *testing.T) {
 	states := takeAll(t, p)
 	p.Unreserve(t.Context(), states[0], &corev1.Pod{}, "node")
 	p.Unreserve(t.Context(), states[0], &corev1.Pod{}, "node")
-	if len(p.bindings) != bindingsInFlight-1 {
-		t.Errorf("%d bindings are under way, not %d", len(p.bindings), bindingsInFlight-1)
-	}
+	assert.Len(t, p.bindings, bindingsInFlight-1, "bindings are under way")
 }
 
 func TestPodThatNeverCameToBindingMakesNoRoom(t *testing.T) {
 	p := newBench(t, nil, nil).plugin
 	takeAll(t, p)
 	p.Unreserve(t.Context(), framework.NewCycleState(), &corev1.Pod{}, "node")
-	if len(p.bindings) != bindingsInFlight {
-		t.Errorf("%d bindings are under way, not %d", len(p.bindings), bindingsInFlight)
-	}
+	assert.Len(t, p.bindings, bindingsInFlight, "bindings are under way")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,18 +60,13 @@ func TestAPodIsTurnedAwayOnceInACycle(t *testing.T) {
 	taken, err := bench.SnapshotSharedLister().NodeInfos().Get("n0")
 	require.NoError(t, err)
 	bench.planFor(t, key, planned, "n0")
-	if _, status := bench.plugin.PreFilter(t.Context(), state, plain, all); !status.IsSuccess() {
-		t.Fatal(status.Message())
-	}
+	_, status := bench.plugin.PreFilter(t.Context(), state, plain, all)
+	require.True(t, status.IsSuccess(), status.Message())
 	for _, called := range []bool{true, false} {
 		bench.activator.reset()
-		if bench.plugin.Filter(t.Context(), state, plain, taken).IsSuccess() {
-			t.Fatal("the room is taken")
-		}
+		require.False(t, bench.plugin.Filter(t.Context(), state, plain, taken).IsSuccess(), "the room is taken")
 		bench.planFor(t, key, planned, "n0")
 		bench.plugin.effects.do(bench.plugin.gangs.Break(key, "", "test"))
-		if bench.activator.called("plain") != called {
-			t.Errorf("turned away: %t", !called)
-		}
+		assert.Equal(t, called, bench.activator.called("plain"), "turned away: %t", !called)
 	}
 }

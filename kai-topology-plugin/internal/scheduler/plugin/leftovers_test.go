@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -51,14 +53,11 @@ func TestOfTwoGangsThatWaitForEachOthersLeftoversOneGivesWay(t *testing.T) {
 		}
 		first := newBench(t, newNodes(4), pods, objects...)
 		for _, name := range order {
-			if first.ask(t, named(name)) {
-				t.Fatalf("%s has a node", name)
-			}
+			require.False(t, first.ask(t, named(name)), "%s has a node", name)
 		}
 		eventually(t, "the leftovers of the younger one are gone", func() bool { return !first.names(t)["young-a"] })
-		if !first.plugin.gangs.View(theOld).Preempts || first.plugin.gangs.View(theYoung).Preempts {
-			t.Error("the room is not that of the older one")
-		}
+		assert.True(t, first.plugin.gangs.View(theOld).Preempts, "the room is not that of the older one")
+		assert.False(t, first.plugin.gangs.View(theYoung).Preempts, "the room is not that of the older one")
 
 		pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == "young-a" })
 		pods = append(pods, subgrouped("young", "more", "again", ""))
@@ -67,15 +66,12 @@ func TestOfTwoGangsThatWaitForEachOthersLeftoversOneGivesWay(t *testing.T) {
 			t.Fatalf("the older one is not whole: %s, %v", node, status)
 		}
 		for _, name := range []string{"young-b", "young-again"} {
-			if second.ask(t, named(name)) {
-				t.Errorf("%s has a node", name)
-			}
+			assert.False(t, second.ask(t, named(name)), "%s has a node", name)
 		}
 		want := map[string]bool{"old-core": true, "old-a": true, "old-b": true, "young-core": true, "young-b": true,
 			"young-again": true}
-		if diff := cmp.Diff(want, second.names(t)); diff != "" || second.plugin.gangs.View(theYoung).Preempts {
-			t.Errorf("pods that are left (-want +got):\n%s", diff)
-		}
+		assert.Empty(t, cmp.Diff(want, second.names(t)), "pods that are left (-want +got)")
+		assert.False(t, second.plugin.gangs.View(theYoung).Preempts, "pods that are left")
 	}
 }
 
@@ -128,9 +124,7 @@ func TestLeftoversStayWhereTheyAreNoHelp(t *testing.T) {
 					t.Errorf("%s has a node", pod.Name)
 				}
 			}
-			if leaves := bench.plugin.gangs.View(theOld).Preempts; leaves != c.leaves {
-				t.Errorf("leftovers leave: %t", leaves)
-			}
+			assert.Equal(t, c.leaves, bench.plugin.gangs.View(theOld).Preempts, "leftovers leave")
 		})
 	}
 }
@@ -162,9 +156,8 @@ func TestLeftoversAreMended(t *testing.T) {
 					bench.stands(t, pod, node)
 				}
 			}
-			if (bound == 1) != c.bound || bound > 1 {
-				t.Errorf("%d pods go to the free node", bound)
-			}
+			assert.Equal(t, c.bound, bound == 1, "pods go to the free node")
+			assert.LessOrEqual(t, bound, 1, "pods go to the free node")
 		})
 	}
 }

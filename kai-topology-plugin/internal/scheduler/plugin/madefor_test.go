@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,10 +24,9 @@ func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
 	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, before)
 
 	status := bench.plugin.PreEnqueue(t.Context(), a)
-	if status.IsSuccess() ||
-		!strings.Contains(status.Message(), "pod a was made for topology new while PodGroup gang refers to old") {
-		t.Fatalf("the pod is not held: %v", status)
-	}
+	require.False(t, status.IsSuccess(), "the pod is not held: %v", status)
+	require.Contains(t, status.Message(), "pod a was made for topology new while PodGroup gang refers to old",
+		"the pod is not held: %v", status)
 	if _, status := bench.schedule(t, b); !strings.Contains(status.Message(), "was made for topology new") {
 		t.Fatalf("a pod of the gang that is in the queue already is scheduled: %v", status)
 	}
@@ -33,21 +34,17 @@ func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
 	after := before.DeepCopy()
 	after.Annotations[scheduling.AnnotationPodsTopology] = "new"
 	bench.activator.reset()
-	if _, err := bench.objects.SchedulingV2alpha2().PodGroups("default").Update(t.Context(), after,
-		metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := bench.objects.SchedulingV2alpha2().PodGroups("default").Update(t.Context(), after,
+		metav1.UpdateOptions{})
+	require.NoError(t, err)
 	deadline := time.Now().Add(time.Minute)
 	for !bench.activator.called("a") || !bench.activator.called("b") {
-		if time.Now().After(deadline) {
-			t.Fatal("the pods are not called when the PodGroup has changed, which has the generation that it had")
-		}
+		require.False(t, time.Now().After(deadline),
+			"the pods are not called when the PodGroup has changed, which has the generation that it had")
 		time.Sleep(time.Millisecond)
 	}
-	if status := bench.plugin.PreEnqueue(t.Context(), a); !status.IsSuccess() {
-		t.Errorf("the pod is still held: %v", status)
-	}
-	if _, status := bench.schedule(t, a); !status.IsWait() {
-		t.Errorf("the gang is not placed: %v", status)
-	}
+	status = bench.plugin.PreEnqueue(t.Context(), a)
+	assert.True(t, status.IsSuccess(), "the pod is still held: %v", status)
+	_, status = bench.schedule(t, a)
+	assert.True(t, status.IsWait(), "the gang is not placed: %v", status)
 }

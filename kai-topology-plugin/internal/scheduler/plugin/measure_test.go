@@ -1,8 +1,9 @@
 package plugin
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"packtree.dev/kai-topology-plugin/internal/scheduler/capacity"
 )
@@ -14,11 +15,7 @@ func TestProfilesNameShapesTogether(t *testing.T) {
 	var names []string
 	for _, shape := range all.now().shapes {
 		names = append(names, shape.Name)
-		if shape.Pods != 1 {
-			t.Errorf("shape %s is the second of its name", shape.Name)
-		}
+		assert.EqualValues(t, 1, shape.Pods, "shape %s is the second of its name", shape.Name)
 	}
-	if !slices.Equal(names, []string{"a", "b", "c"}) {
-		t.Errorf("the shapes are %q", names)
-	}
+	assert.Equal(t, []string{"a", "b", "c"}, names, "the shapes")
 }

@@ -1,11 +1,12 @@
 package plugin
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,9 +40,7 @@ func overdue(t *testing.T, pods ...*corev1.Pod) *bench {
 	passer.Spec.NodeName = "n0"
 	bench := newBench(t, newNodes(1), append(pods, old, passer), created("old", 100), created("passer", 50), created("young", 0),
 		created("wide", 10))
-	if bench.ask(t, old) {
-		t.Fatal("there is room for the old gang")
-	}
+	require.False(t, bench.ask(t, old), "there is room for the old gang")
 	taking := gangstate.Taking{
 		Rank: gang.Rank{Gang: gang.Key{Namespace: "default", Name: "passer"}, Since: time.Unix(950, 0)},
 		Asks: sets.New("cpu"),
@@ -62,9 +61,8 @@ func TestAGangThatWouldOvertakeOnceTooOftenWaits(t *testing.T) {
 	bench := overdue(t, young)
 	node, status := bench.schedule(t, young)
 	const note = "room on n0 is reserved for gang default/old"
-	if status.IsSuccess() || !strings.Contains(status.Message(), note) {
-		t.Fatalf("the young gang is on %q: %v", node, status)
-	}
+	require.False(t, status.IsSuccess(), "the young gang is on %q: %v", node, status)
+	require.Contains(t, status.Message(), note, "the young gang is on %q: %v", node, status)
 	answer := bench.plugin.gangs.View(youngGang).Last
 	if answer.Verdict != scheduling.ReasonWaiting || answer.Certificate != nil || !answer.Basis.Reserves() {
 		t.Errorf("its answer is %s, proved by %v", answer.Verdict, answer.Certificate)
@@ -78,32 +76,27 @@ func TestAGangThatWouldOvertakeOnceTooOftenWaits(t *testing.T) {
 		t.Error("the young gang was searched for once more, and nothing has changed")
 	}
 	bench.plugin.effects.do(bench.plugin.gangs.PodGroupChanged(created("old", 100), nil, time.Now()))
-	if node, status := bench.schedule(t, young); !status.IsSuccess() {
-		t.Errorf("nothing is reserved any more, and it is on %q: %v", node, status)
-	}
+	node, status = bench.schedule(t, young)
+	assert.True(t, status.IsSuccess(), "nothing is reserved any more, and it is on %q: %v", node, status)
 }
 
 func TestAPodWithoutAGangLeavesReservedRoomAlone(t *testing.T) {
 	young, plain, elder := askingCPU("young", "young", "100m"), askingCPU("", "plain", "100m"), askingCPU("", "elder", "100m")
 	elder.CreationTimestamp = metav1.NewTime(time.Unix(1, 0))
 	bench := overdue(t, young, plain, elder)
-	if _, status := bench.schedule(t, young); status.IsSuccess() {
-		t.Fatal("nothing is reserved")
-	}
-	if node, _ := bench.schedule(t, plain); node != "" {
-		t.Errorf("a pod that is younger is on %s", node)
-	}
-	if node, status := bench.schedule(t, elder); node == "" {
-		t.Errorf("a pod that is older has no node: %v", status)
-	}
+	_, status := bench.schedule(t, young)
+	require.False(t, status.IsSuccess(), "nothing is reserved")
+	node, _ := bench.schedule(t, plain)
+	assert.Empty(t, node, "a pod that is younger")
+	node, status = bench.schedule(t, elder)
+	assert.NotEmpty(t, node, "a pod that is older has no node: %v", status)
 }
 
 func TestAGangThatDoesNotFitAnywayIsNotSaidToWaitForAnother(t *testing.T) {
 	young, wide := askingCPU("young", "young", "100m"), askingCPU("wide", "wide", "600m")
 	bench := overdue(t, young, wide)
-	if _, status := bench.schedule(t, young); status.IsSuccess() {
-		t.Fatal("nothing is reserved")
-	}
+	_, status := bench.schedule(t, young)
+	require.False(t, status.IsSuccess(), "nothing is reserved")
 	bench.ask(t, wide)
 	answer := bench.plugin.gangs.View(gang.Key{Namespace: "default", Name: "wide"}).Last
 	if answer == nil || answer.Verdict != scheduling.ReasonInfeasible || answer.Basis.Reserves() {

@@ -1,10 +1,10 @@
 package plugin
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -69,13 +69,10 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 			test.change(group, topology)
 			bench.show(t, group, topology)
 			_, status = bench.RunPermitPlugins(t.Context(), state, b, free[0])
-			if status.IsSuccess() != (test.says == "") {
-				t.Errorf("the last pod: %v", status)
-			}
-			if status := bench.waits(t, a); !strings.Contains(status.Message(), test.says) ||
-				status.IsSuccess() != (test.says == "") {
-				t.Errorf("the first pod: %v", status)
-			}
+			assert.Equal(t, test.says == "", status.IsSuccess(), "the last pod: %v", status)
+			status = bench.waits(t, a)
+			assert.Contains(t, status.Message(), test.says, "the first pod: %v", status)
+			assert.Equal(t, test.says == "", status.IsSuccess(), "the first pod: %v", status)
 		})
 	}
 }
@@ -95,13 +92,9 @@ func TestAPodOfABrokenPlanDoesNotHoldItsNode(t *testing.T) {
 		t.Fatal(status)
 	}
 	times, status := bench.RunPermitPlugins(t.Context(), state, placed, free[0])
-	if !status.IsWait() {
-		t.Fatal(status)
-	}
+	require.True(t, status.IsWait(), "%v", status)
 	bench.plugin.effects.do(bench.plugin.gangs.Break(theGang, gangstate.PodLost, "test"))
 	time.Sleep(10 * time.Millisecond)
 	bench.AddWaitingPod(placed, times)
-	if status := bench.waits(t, a); status.IsSuccess() {
-		t.Error("the pod is let go without a plan")
-	}
+	assert.False(t, bench.waits(t, a).IsSuccess(), "the pod is let go without a plan")
 }

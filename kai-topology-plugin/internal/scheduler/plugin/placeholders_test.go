@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -63,13 +65,10 @@ func TestPlaceholdersGiveTheirRoomByRack(t *testing.T) {
 			}
 			objects = append(objects, inOneRack(podGroup("asks", int32(len(c.asks)))))
 			bench := newBench(t, racks, append(pods, c.asks...), objects...)
-			if placed := bench.ask(t, c.asks[0]); placed != c.placed {
-				t.Fatalf("it has room: %t", placed)
-			}
+			require.Equal(t, c.placed, bench.ask(t, c.asks[0]), "it has room")
 			nobody := c.left == "holder-r holder-s"
-			if key, _ := gang.KeyOf(c.asks[0]); nobody && bench.plugin.gangs.View(key).Preempts {
-				t.Error("others leave for it")
-			}
+			key, _ := gang.KeyOf(c.asks[0])
+			assert.False(t, nobody && bench.plugin.gangs.View(key).Preempts, "others leave for it")
 			holders := func() string {
 				names := slices.Sorted(maps.Keys(bench.names(t)))
 				return strings.Join(slices.DeleteFunc(names, func(name string) bool {
@@ -88,10 +87,8 @@ func TestAPlaceholderThatIsMadeAgainWaits(t *testing.T) {
 	// Both node n0, with its pod, and the placeholder of the rack are gone.
 	bench := newBench(t, racks[1:], []*corev1.Pod{pods[1], pods[3], again, holder}, objects...)
 	bench.preemptFor(t, gang.Key{Namespace: "default", Name: "runs"}, again, "n2")
-	if node, _ := bench.schedule(t, holder); node != "" {
-		t.Errorf("the placeholder gets %s", node)
-	}
-	if node, status := bench.schedule(t, again); node != "n2" {
-		t.Errorf("the replacement gets %q: %s", node, status.Message())
-	}
+	node, _ := bench.schedule(t, holder)
+	assert.Empty(t, node, "the placeholder")
+	node, status := bench.schedule(t, again)
+	assert.Equal(t, "n2", node, "the replacement gets %q: %s", node, status.Message())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -80,18 +81,14 @@ func (b *bench) judge(t *testing.T, pod *corev1.Pod) outcome {
 		t.Fatal(status)
 	}
 	scores, status := b.RunScorePlugins(t.Context(), state, pod, feasible)
-	if !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	require.True(t, status.IsSuccess(), "%v", status)
 	for _, score := range scores {
 		judged.Scores[score.Name] = score.TotalScore
 	}
-	if status := b.RunReservePluginsReserve(t.Context(), state, pod, judged.node()); !status.IsSuccess() {
-		t.Errorf("pod %s cannot be put on its node: %v", pod.Name, status)
-	}
-	if _, status := b.RunPermitPlugins(t.Context(), state, pod, judged.node()); !status.IsSuccess() {
-		t.Errorf("pod %s is kept from being bound: %v", pod.Name, status)
-	}
+	status = b.RunReservePluginsReserve(t.Context(), state, pod, judged.node())
+	assert.True(t, status.IsSuccess(), "pod %s cannot be put on its node: %v", pod.Name, status)
+	_, status = b.RunPermitPlugins(t.Context(), state, pod, judged.node())
+	assert.True(t, status.IsSuccess(), "pod %s is kept from being bound: %v", pod.Name, status)
 	return judged
 }
 
@@ -155,9 +152,7 @@ func TestPodsWithoutAGangAreScheduledAsByKubeScheduler(t *testing.T) {
 			objects := slices.Concat(there, []*corev1.Pod{pod})
 			with := benchOf(t, true, cluster, objects, podGroup("stands", 1), podGroup("waits", 2)).judge(t, pod)
 			without := benchOf(t, false, cluster, objects).judge(t, pod)
-			if diff := gocmp.Diff(without, with); diff != "" {
-				t.Fatalf("seed %d, pod %s (-without our plugin +with it):\n%s", seed, pod.Name, diff)
-			}
+			require.Empty(t, gocmp.Diff(without, with), "seed %d, pod %s (-without our plugin +with it)", seed, pod.Name)
 			if with.Nominated != "" {
 				nominated++
 			}

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,19 +22,14 @@ func TestAGangIsBoundWhenItsLastPodStands(t *testing.T) {
 	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
 
 	first, status := bench.schedule(t, a)
-	if !status.IsWait() {
-		t.Fatalf("the first pod does not wait: %v", status)
-	}
-	if !bench.activator.called("b") || bench.activator.called("a") {
-		t.Error("the first pod calls the others of its gang, and only them")
-	}
+	require.True(t, status.IsWait(), "the first pod does not wait: %v", status)
+	assert.True(t, bench.activator.called("b"), "the first pod calls the others of its gang, and only them")
+	assert.False(t, bench.activator.called("a"), "the first pod calls the others of its gang, and only them")
 	second, status := bench.schedule(t, b)
-	if !status.IsSuccess() || first == second {
-		t.Fatalf("the last pod is on %q like the first, or not let go: %v", second, status)
-	}
-	if status := bench.waits(t, a); !status.IsSuccess() {
-		t.Errorf("the first pod is not let go: %v", status)
-	}
+	require.True(t, status.IsSuccess(), "the last pod is on %q like the first, or not let go: %v", second, status)
+	require.NotEqual(t, second, first, "the last pod is on %q like the first, or not let go: %v", second, status)
+	status = bench.waits(t, a)
+	assert.True(t, status.IsSuccess(), "the first pod is not let go: %v", status)
 }
 
 func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
@@ -49,31 +45,22 @@ func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 	}
 	bench.plugin.effects.do(
 		bench.plugin.gangs.Break(gang.Key{Namespace: "default", Name: "gang"}, gangstate.PodLost, "test"))
-	if !bench.activator.called("plain") {
-		t.Error("a pod that was turned away is not called when the plan ends")
-	}
-	if status := bench.waits(t, a); status.IsSuccess() {
-		t.Error("a pod of a broken plan is let go")
-	}
+	assert.True(t, bench.activator.called("plain"), "a pod that was turned away is not called when the plan ends")
+	assert.False(t, bench.waits(t, a).IsSuccess(), "a pod of a broken plan is let go")
 	bench.unreserve(t, a, taken)
-	if free, _ := bench.feasible(t, framework.NewCycleState(), plain); len(free) != 3 {
-		t.Errorf("after the plan has ended a plain pod may use %v", free)
-	}
+	free, _ = bench.feasible(t, framework.NewCycleState(), plain)
+	assert.Len(t, free, 3, "after the plan has ended a plain pod may use")
 }
 
 func TestPlainPodsAreNotLookedAtWithoutPlans(t *testing.T) {
 	plain := newPod("", "plain")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{plain})
 	state := framework.NewCycleState()
-	if _, status := bench.feasible(t, state, plain); !status.IsSuccess() {
-		t.Fatal(status)
-	}
-	if !state.GetSkipFilterPlugins().Has(Name) {
-		t.Error("Filter is not skipped for a plain pod")
-	}
-	if status := bench.plugin.PreEnqueue(t.Context(), plain); !status.IsSuccess() {
-		t.Errorf("a plain pod is held: %v", status)
-	}
+	_, status := bench.feasible(t, state, plain)
+	require.True(t, status.IsSuccess(), "%v", status)
+	assert.True(t, state.GetSkipFilterPlugins().Has(Name), "Filter is not skipped for a plain pod")
+	status = bench.plugin.PreEnqueue(t.Context(), plain)
+	assert.True(t, status.IsSuccess(), "a plain pod is held: %v", status)
 }
 
 func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
@@ -82,18 +69,15 @@ func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
 	key := gang.Key{Namespace: "default", Name: "gang"}
 
 	_, status := bench.schedule(t, a)
-	if status.Code() != fwk.Unschedulable || status.Message() == "" {
-		t.Fatalf("the gang fits, or nobody says why not: %v", status)
-	}
+	require.Equal(t, fwk.Unschedulable, status.Code(), "the gang fits, or nobody says why not: %v", status)
+	require.NotEmpty(t, status.Message(), "the gang fits, or nobody says why not: %v", status)
 	answer := bench.plugin.gangs.View(key).Last
 	for _, pod := range []*corev1.Pod{b, c} {
 		if _, again := bench.schedule(t, pod); again.Message() != status.Message() {
 			t.Errorf("pod %s is told %q, the first was told %q", pod.Name, again.Message(), status.Message())
 		}
 	}
-	if bench.plugin.gangs.View(key).Last != answer {
-		t.Error("the other pods searched again")
-	}
+	assert.Same(t, answer, bench.plugin.gangs.View(key).Last, "the other pods searched again")
 	if _, again := bench.schedule(t, b); again.Message() != status.Message() || bench.plugin.gangs.View(key).Last != answer {
 		t.Error("a pod that comes back, although nothing has happened, searched again")
 	}
@@ -107,21 +91,16 @@ func TestAPodThatLosesItsNodeSendsTheOthersBack(t *testing.T) {
 
 	bench.unreserve(t, a, onA)
 	bench.unreserve(t, a, onA)
-	if status := bench.waits(t, b); status.IsSuccess() {
-		t.Fatal("half a gang is let go")
-	}
-	if _, status := bench.schedule(t, c); !status.IsRejected() {
-		t.Errorf("the gang is planned around a pod that is on its way back: %v", status)
-	}
+	require.False(t, bench.waits(t, b).IsSuccess(), "half a gang is let go")
+	_, status := bench.schedule(t, c)
+	assert.True(t, status.IsRejected(), "the gang is planned around a pod that is on its way back: %v", status)
 	bench.unreserve(t, b, onB)
 	for _, pod := range []*corev1.Pod{a, b} {
-		if _, status := bench.schedule(t, pod); !status.IsWait() {
-			t.Errorf("pod %s is not planned again: %v", pod.Name, status)
-		}
+		_, status := bench.schedule(t, pod)
+		assert.True(t, status.IsWait(), "pod %s is not planned again: %v", pod.Name, status)
 	}
-	if _, status := bench.schedule(t, c); !status.IsSuccess() {
-		t.Errorf("the gang is not bound in the end: %v", status)
-	}
+	_, status = bench.schedule(t, c)
+	assert.True(t, status.IsSuccess(), "the gang is not bound in the end: %v", status)
 }
 
 func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
@@ -132,29 +111,20 @@ func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
 	// The node that is planned for b is filled behind the scheduler's back.
 	state := framework.NewCycleState()
 	narrowed, status, _ := bench.RunPreFilterPlugins(t.Context(), state, b)
-	if !status.IsSuccess() || len(narrowed.NodeNames) != 1 {
-		t.Fatalf("planned nodes of b: %v, %v", narrowed, status)
-	}
+	require.True(t, status.IsSuccess(), "planned nodes of b: %v, %v", narrowed, status)
+	require.Len(t, narrowed.NodeNames, 1, "planned nodes of b: %v, %v", narrowed, status)
 	result, status := bench.RunPostFilterPlugins(t.Context(), state, b, framework.NewDefaultNodeToStatus())
-	if status.Message() == "" {
-		t.Error("kube-scheduler is left to say in its words what has happened")
-	}
+	assert.NotEmpty(t, status.Message(), "kube-scheduler is left to say in its words what has happened")
 	if status.Code() != fwk.UnschedulableAndUnresolvable || result != nil {
 		t.Errorf("preemption for one pod of a gang is considered: %v, %v", result, status)
 	}
-	if status := bench.waits(t, a); status.IsSuccess() {
-		t.Error("half a gang is let go")
-	}
+	assert.False(t, bench.waits(t, a).IsSuccess(), "half a gang is let go")
 	bench.unreserve(t, a, onA)
-	if !bench.activator.called("b") {
-		t.Error("the pod does not try again")
-	}
-	if _, status := bench.schedule(t, a); !status.IsRejected() {
-		t.Errorf("the other pods do not wait for the one that was refused: %v", status)
-	}
-	if _, status := bench.schedule(t, b); !status.IsWait() {
-		t.Errorf("the pod that was refused does not plan anew: %v", status)
-	}
+	assert.True(t, bench.activator.called("b"), "the pod does not try again")
+	_, status = bench.schedule(t, a)
+	assert.True(t, status.IsRejected(), "the other pods do not wait for the one that was refused: %v", status)
+	_, status = bench.schedule(t, b)
+	assert.True(t, status.IsWait(), "the pod that was refused does not plan anew: %v", status)
 }
 
 func TestQueueOrder(t *testing.T) {
@@ -171,9 +141,8 @@ func TestQueueOrder(t *testing.T) {
 		"pods of a gang go by name":  {queued(newPod("old", "a"), 1), queued(newPod("old", "b"), 1)},
 		"gangs go by name at last":   {queued(newPod("old", "z"), 1), queued(newPod("young", "a"), 1)},
 	} {
-		if !bench.plugin.Less(test.before, test.after) || bench.plugin.Less(test.after, test.before) {
-			t.Errorf("%s: not so", name)
-		}
+		assert.True(t, bench.plugin.Less(test.before, test.after), "%s: not so", name)
+		assert.False(t, bench.plugin.Less(test.after, test.before), "%s: not so", name)
 	}
 }
 
@@ -189,13 +158,10 @@ func TestPodsOfAGoneGangStayTogetherInTheQueue(t *testing.T) {
 		return &framework.QueuedPodInfo{PodInfo: info, Timestamp: pod.CreationTimestamp.Time}
 	}
 	a, b, plain := queued("a", "gone", 10), queued("b", "gone", 5), queued("plain", "", 7)
-	if !bench.plugin.Less(a, b) {
-		t.Error("pods of a gang don't go by name")
-	}
+	assert.True(t, bench.plugin.Less(a, b), "pods of a gang don't go by name")
 	less := bench.plugin.Less
-	if less(a, plain) != less(b, plain) || less(plain, a) != less(plain, b) {
-		t.Error("a pod goes between two of a gang")
-	}
+	assert.Equal(t, less(b, plain), less(a, plain), "a pod goes between two of a gang")
+	assert.Equal(t, less(plain, b), less(plain, a), "a pod goes between two of a gang")
 }
 
 // A profile names its filters only once all its plugins are made, ours among them.
@@ -209,12 +175,10 @@ func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
 		}},
 	}}
 	bench := newBench(t, newNodes(2), []*corev1.Pod{a, repelling}, podGroup("gang", 1))
-	if _, status := bench.schedule(t, a); status.IsSuccess() {
-		t.Fatal("the gang goes where another pod keeps it away")
-	}
-	if answer := bench.plugin.gangs.View(gang.Key{Namespace: "default", Name: "gang"}).Last; answer.Basis.Lasts() {
-		t.Errorf("the answer is to hold until a node changes: %s", answer.Message)
-	}
+	_, status := bench.schedule(t, a)
+	require.False(t, status.IsSuccess(), "the gang goes where another pod keeps it away")
+	answer := bench.plugin.gangs.View(gang.Key{Namespace: "default", Name: "gang"}).Last
+	assert.False(t, answer.Basis.Lasts(), "the answer is to hold until a node changes: %s", answer.Message)
 }
 
 func TestWhatAProfileIgnoresIsNotReserved(t *testing.T) {
@@ -229,14 +193,12 @@ func TestWhatAProfileIgnoresIsNotReserved(t *testing.T) {
 					args.IgnoredResources = []string{"example.com/license"}
 				}
 			}, newNodes(2), []*corev1.Pod{a, plain}, podGroup("gang", 1))
-			if _, status := bench.schedule(t, a); status.IsSuccess() != ignored {
-				t.Errorf("the gang: %v", status)
-			}
+			_, status := bench.schedule(t, a)
+			assert.Equal(t, ignored, status.IsSuccess(), "the gang: %v", status)
 			node := kubeframework.BareNode(newNodes(1)[0])
 			fits, err := bench.plugin.view.Resources().FitsBeside(plain, node, []*corev1.Pod{a})
-			if err != nil || fits != ignored {
-				t.Errorf("a plain pod fits beside a planned one: %v, %v", fits, err)
-			}
+			require.NoError(t, err)
+			assert.Equal(t, ignored, fits)
 		})
 	}
 }

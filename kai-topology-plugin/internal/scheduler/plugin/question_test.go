@@ -30,9 +30,8 @@ func TestTheSchedulerAsksAsManifestsDo(t *testing.T) {
 		for _, turn := range turns.In(cluster) {
 			asked, held, err := bench.plugin.read(turn.Rank.Gang, nil, infos)
 			require.NoError(t, err)
-			if table.Held(turn) != (held != nil) {
-				t.Errorf("seed %d, gang %s: the scheduler holds it for %v", seed, turn.Rank.Gang, held)
-			}
+			assert.Equal(t, held != nil, table.Held(turn),
+				"seed %d, gang %s: the scheduler holds it for %v", seed, turn.Rank.Gang, held)
 			if held != nil {
 				if turn.Gang.Mends() {
 					stopped++

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -29,9 +31,8 @@ func TestTheQueuePassesOverGangsThatAnEventDoesNotHelp(t *testing.T) {
 	plain, foreign := newPod("", "plain"), newPod("gang", "foreign")
 	foreign.Spec.SchedulerName = "another"
 	bench := newBench(t, newNodes(1), []*corev1.Pod{asker, sibling, plain}, podGroup("gang", 2))
-	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
-		t.Fatalf("the gang fits: %v", status)
-	}
+	_, status := bench.schedule(t, asker)
+	require.Equal(t, fwk.Unschedulable, status.Code(), "the gang fits: %v", status)
 	on := newPod("", "on")
 	on.Spec.NodeName = "n0"
 	node := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeAllocatable}
@@ -57,9 +58,7 @@ func TestTheQueuePassesOverGangsThatAnEventDoesNotHelp(t *testing.T) {
 				test.before, test.after, test.concerns)
 			for _, pod := range []*corev1.Pod{asker, sibling, plain, foreign} {
 				looks := inner.looksAt != nil && inner.looksAt(pod)
-				if looks != slices.Contains(test.want, pod) {
-					t.Errorf("%s is looked at: %v", pod.Name, looks)
-				}
+				assert.Equal(t, slices.Contains(test.want, pod), looks, "%s is looked at", pod.Name)
 			}
 		})
 	}
@@ -75,15 +74,10 @@ func TestAPodOfTheSameNameDoesNotTakeItsPlaceInTheQueue(t *testing.T) {
 		backend.WithPreEnqueuePluginMap(map[string]map[string]fwk.PreEnqueuePlugin{
 			first.Spec.SchedulerName: {Name: bench.plugin}})))
 	queue.Add(t.Context(), first)
-	if ready := queue.PodsInActiveQ(); len(ready) != 1 {
-		t.Fatalf("the first pod is held: %d pods are to be tried", len(ready))
-	}
+	require.Len(t, queue.PodsInActiveQ(), 1, "the first pod is held")
 	queue.Update(t.Context(), first, next)
-	if ready := queue.PodsInActiveQ(); len(ready) > 0 {
-		t.Errorf("pod %s is tried before it is grouped", ready[0].UID)
-	}
+	assert.Empty(t, queue.PodsInActiveQ(), "a pod is tried before it is grouped")
 	waiting, _ := queue.PendingPods()
-	if len(waiting) != 1 || waiting[0].UID != next.UID {
-		t.Errorf("%d pods wait", len(waiting))
-	}
+	require.Len(t, waiting, 1, "waiting pods")
+	assert.Equal(t, next.UID, waiting[0].UID)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -26,9 +28,8 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("mine", "mine-0")}, moved, ahead, mine)
 	bench.plugin.profiles.add("another", own{})
 	found, err := bench.plugin.mender.seatsOfOtherMoves()
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%v: seats of %d gangs, want those of the one that another profile moves", err, len(found))
-	}
+	require.NoError(t, err)
+	require.Len(t, found, 1)
 	key := gang.Key{Namespace: "default", Name: "moved"}
 	for name, c := range map[string]struct {
 		asking   gang.Key
@@ -39,8 +40,6 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 		"not from one above":              {gang.Key{Namespace: "default", Name: "mine"}, 4, 0},
 		"not from the gang itself":        {key, 3, 0},
 	} {
-		if got := found.beside(clusterview.Reserved{}, c.asking, c.priority); len(got["n0"]) != c.want {
-			t.Errorf("%s: %d seats", name, len(got["n0"]))
-		}
+		assert.Len(t, found.beside(clusterview.Reserved{}, c.asking, c.priority)["n0"], c.want, "%s seats", name)
 	}
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,38 +40,31 @@ func TestAPodThatTheQueueHasFromBeforeItWasGroupedCountsInItsSubgroup(t *testing
 	x, y, late := inLeaf("x", "x"), inLeaf("y", "y"), inLeaf("x", "late")
 	late.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: grove.SchedulingGatePodGangPending}}
 	bench := newBench(t, newNodes(3), []*corev1.Pod{x, y, late}, withLeaves(podGroup("gang", 0), "x", "y"))
-	if _, status := bench.schedule(t, asMade(x)); !status.IsWait() {
-		t.Fatal(status)
-	}
-	if _, status := bench.schedule(t, asMade(y)); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	_, status := bench.schedule(t, asMade(x))
+	require.True(t, status.IsWait(), "%v", status)
+	_, status = bench.schedule(t, asMade(y))
+	require.True(t, status.IsSuccess(), "%v", status)
 	late = late.DeepCopy()
 	late.Spec.SchedulingGates = nil
 	bench.change(t, late, func() bool { return bench.activator.called("late") })
-	if node, status := bench.schedule(t, late); !status.IsSuccess() {
-		t.Errorf("a further pod is put on %q: %v", node, status)
-	}
+	node, status := bench.schedule(t, late)
+	assert.True(t, status.IsSuccess(), "a further pod is put on %q: %v", node, status)
 }
 
 // A gang was complete when PreEnqueue let its pod pass, and is not when the pod comes to be planned.
 func TestAPodOfAGangThatCannotBePlannedAnyMoreWaitsForThatOnly(t *testing.T) {
 	x, y := inLeaf("x", "x"), inLeaf("y", "y")
 	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
-	if status := bench.plugin.PreEnqueue(t.Context(), x); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	status := bench.plugin.PreEnqueue(t.Context(), x)
+	require.True(t, status.IsSuccess(), "%v", status)
 	strayed := y.DeepCopy()
 	delete(strayed.Labels, kai.LabelSubGroupName)
 	bench.change(t, strayed, func() bool { return bench.activator.called("y") })
-	if node, status := bench.schedule(t, x); status.IsSuccess() {
-		t.Fatalf("a gang without a pod of a subgroup is planned: to %q", node)
-	}
+	node, status := bench.schedule(t, x)
+	require.False(t, status.IsSuccess(), "a gang without a pod of a subgroup is planned: to %q", node)
 	bench.activator.reset()
 	bench.change(t, y, func() bool { return bench.activator.called("y") })
-	if !bench.activator.called("x") {
-		t.Error("the pod that waits is not tried again when the gang is complete")
-	}
+	assert.True(t, bench.activator.called("x"), "the pod that waits is not tried again when the gang is complete")
 }
 
 // The caches show a change before word of it comes.
@@ -80,12 +74,9 @@ func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
 	shown := asMade(y)
 	shown.Annotations = y.Annotations
 	require.NoError(t, bench.plugin.lister.Members.Update(shown))
-	if node, status := bench.schedule(t, x); status.IsSuccess() {
-		t.Fatalf("a gang without a pod of a subgroup is planned: to %q", node)
-	}
-	if !bench.activator.called("x") {
-		t.Error("the pod waits for an event that need not come")
-	}
+	node, status := bench.schedule(t, x)
+	require.False(t, status.IsSuccess(), "a gang without a pod of a subgroup is planned: to %q", node)
+	assert.True(t, bench.activator.called("x"), "the pod waits for an event that need not come")
 }
 
 // The event that a pod was deleted may come before the queue asks about the pod: no later event would take it out of
@@ -98,15 +89,11 @@ func TestAPodThatIsGoneIsNotHeld(t *testing.T) {
 	eventually(t, "the deletion is known", func() bool {
 		return !bench.plugin.PreEnqueue(t.Context(), x).IsSuccess()
 	})
-	if status := bench.plugin.PreEnqueue(t.Context(), y); status.IsSuccess() {
-		t.Fatal("a pod of a gang that is not complete goes into the queue")
-	}
+	require.False(t, bench.plugin.PreEnqueue(t.Context(), y).IsSuccess(),
+		"a pod of a gang that is not complete goes into the queue")
 	bench.activator.reset()
-	if _, err := pods.Create(t.Context(), inLeaf("y", "z"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := pods.Create(t.Context(), inLeaf("y", "z"), metav1.CreateOptions{})
+	require.NoError(t, err)
 	eventually(t, "the pod that is there is tried", func() bool { return bench.activator.called("x") })
-	if bench.activator.called("y") {
-		t.Error("the pod that is gone is tried")
-	}
+	assert.False(t, bench.activator.called("y"), "the pod that is gone is tried")
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +21,8 @@ func TestWhichNeighboursAndSuppliesWakeAGang(t *testing.T) {
 	}}
 	sibling.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: ptr.To("own")}}
 	bench := newBench(t, newNodes(2), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
-	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
-		t.Fatalf("the gang fits: %v", status)
-	}
+	_, status := bench.schedule(t, asker)
+	require.Equal(t, fwk.Unschedulable, status.Code(), "the gang fits: %v", status)
 	neighbour := func(app, node string) *corev1.Pod {
 		pod := newPod("", app)
 		pod.Labels, pod.Spec.NodeName = map[string]string{"app": app}, node

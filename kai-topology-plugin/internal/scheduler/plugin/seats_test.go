@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,9 +38,8 @@ func TestTheRoomOfAFailedBindingIsNotGivenAway(t *testing.T) {
 		t.Errorf("a plain pod may use %v, the seat on %s included", free, onA)
 	}
 	again, status := bench.schedule(t, a)
-	if again != onA || !status.IsSuccess() {
-		t.Errorf("the pod goes to %q instead of %q, or waits there: %v", again, onA, status)
-	}
+	assert.Equal(t, onA, again, "the pod goes to %q instead of %q, or waits there: %v", again, onA, status)
+	assert.True(t, status.IsSuccess(), "the pod goes to %q instead of %q, or waits there: %v", again, onA, status)
 }
 
 // The gang needs two pods of three. One of the two is being bound and the binding of the other has failed when the
@@ -49,9 +49,7 @@ func TestAPodAboveTheMinimumLeavesTheSeatOfItsSiblingAlone(t *testing.T) {
 	bench := newBench(t, newNodes(2), []*corev1.Pod{b, c}, podGroup("gang", 2))
 	onB, _ := bench.schedule(t, b)
 	onC, status := bench.schedule(t, c)
-	if !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	require.True(t, status.IsSuccess(), "%v", status)
 	bench.stands(t, c, onC)
 	bench.unreserve(t, b, onB)
 	bench.appears(t, above)
@@ -88,9 +86,8 @@ func TestAPodRejectedByItsNodeLosesItsRoomThere(t *testing.T) {
 	tainted := shown.Node().DeepCopy()
 	tainted.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoSchedule}}
 	shown.SetNode(tainted)
-	if node, status := bench.schedule(t, a); status.IsSuccess() {
-		t.Fatalf("the pod is on %q, which was %q", node, onA)
-	}
+	node, status := bench.schedule(t, a)
+	require.False(t, status.IsSuccess(), "the pod is on %q, which was %q", node, onA)
 	if node, status := bench.schedule(t, a); !status.IsSuccess() || node == onA || node == onB {
 		t.Errorf("the pod is on %q, which was refused it on %q: %v", node, onA, status)
 	}
@@ -104,9 +101,8 @@ func TestTwoBindingsThatFailDoNotWaitForEachOther(t *testing.T) {
 	bench.unreserve(t, a, onA)
 	bench.unreserve(t, b, onB)
 	for _, pod := range []*corev1.Pod{b, a} {
-		if node, status := bench.schedule(t, pod); !status.IsSuccess() {
-			t.Errorf("pod %s waits on %s: %v", pod.Name, node, status)
-		}
+		node, status := bench.schedule(t, pod)
+		assert.True(t, status.IsSuccess(), "pod %s waits on %s: %v", pod.Name, node, status)
 	}
 }
 
@@ -116,9 +112,7 @@ func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 	all := newNodes(2)
 	bench := newBench(t, all, []*corev1.Pod{a, b}, group, topology)
 	onA, status := bench.schedule(t, a)
-	if !status.IsWait() {
-		t.Fatal(status)
-	}
+	require.True(t, status.IsWait(), "%v", status)
 	for _, node := range all {
 		moved := node.DeepCopy()
 		moved.Labels["color"] = "red"
@@ -182,16 +176,12 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 			bench.setNodes(t, now)
 			pod := onNode["n0"]
 			status := bench.plugin.PreBind(t.Context(), framework.NewCycleState(), pod, "n0")
-			if status.Message() != test.says {
-				t.Fatalf("got %q, want %q", status.Message(), test.says)
-			}
+			require.Equal(t, test.says, status.Message())
 			if test.says == "" {
 				return
 			}
 			bench.unreserve(t, pod, "n0")
-			if held := bench.plugin.gangs.Reserved(gang.Rank{}, nil).Room; len(held) > 0 {
-				t.Errorf("the pod keeps a seat there: %v", held)
-			}
+			assert.Empty(t, bench.plugin.gangs.Reserved(gang.Rank{}, nil).Room, "the pod keeps a seat there")
 		})
 	}
 }
@@ -199,14 +189,12 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 func TestAPodIsNotBoundToANodeThatIsGone(t *testing.T) {
 	a := newPod("gang", "a")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
-	if _, status := bench.schedule(t, a); !status.IsSuccess() {
-		t.Fatal(status)
-	}
+	_, status := bench.schedule(t, a)
+	require.True(t, status.IsSuccess(), "%v", status)
 	bench.setNodes(t, nil)
-	if status := bench.plugin.PreBind(t.Context(), framework.NewCycleState(), a,
-		"n0"); status.Message() != "node n0 was deleted" {
-		t.Errorf("it is bound: %v", status)
-	}
+	status = bench.plugin.PreBind(t.Context(), framework.NewCycleState(), a,
+		"n0")
+	assert.Equal(t, "node n0 was deleted", status.Message(), "it is bound: %v", status)
 }
 
 func TestAPodOnItsWayOutBreaksThePlanThatCountsOnIt(t *testing.T) {
@@ -219,13 +207,9 @@ func TestAPodOnItsWayOutBreaksThePlanThatCountsOnIt(t *testing.T) {
 	going.DeletionTimestamp, going.Finalizers = &deleted, []string{"example.com/held"}
 	bench.plugin.podHandler().OnUpdate(a, going)
 	for _, pod := range []*corev1.Pod{a, b} {
-		if status := bench.waits(t, pod); status.IsSuccess() {
-			t.Errorf("pod %s is let go", pod.Name)
-		}
+		assert.False(t, bench.waits(t, pod).IsSuccess(), "pod %s is let go", pod.Name)
 	}
-	if held := bench.plugin.gangs.Reserved(gang.Rank{}, nil).Room; len(held) > 0 {
-		t.Errorf("room is kept for a gang that cannot be: %v", held)
-	}
+	assert.Empty(t, bench.plugin.gangs.Reserved(gang.Rank{}, nil).Room, "room is kept for a gang that cannot be")
 }
 
 func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
@@ -259,9 +243,8 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 			read := bench.read(t, theGang, nil)
 			test.change(read)
 			got, _ := bench.plugin.gangs.Confirm(read.Gang, read.version, nil, seen{bench.plugin})
-			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
-				t.Errorf("got %q, want %q in it", got, test.says)
-			}
+			assert.Equal(t, test.says == "", got == "", "in it")
+			assert.Contains(t, got, test.says, "in it")
 		})
 	}
 }
@@ -270,14 +253,11 @@ func TestGangsAreHeldUntilAllAreKnown(t *testing.T) {
 	a := newPod("gang", "a")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
 	bench.plugin.gangs = gangstate.New(bench.plugin.profiles.have, nil)
-	if status := bench.plugin.PreEnqueue(t.Context(), a); !strings.Contains(status.Message(), "to be listed") {
-		t.Fatalf("it is not held: %v", status)
-	}
+	status := bench.plugin.PreEnqueue(t.Context(), a)
+	require.Contains(t, status.Message(), "to be listed", "it is not held: %v", status)
 	bench.plugin.podGroupHandler().OnAdd(podGroup("gang", 1), true)
 	bench.plugin.podHandler().OnAdd(a, true)
-	if bench.activator.called("a") {
-		t.Error("it is called before the others are known")
-	}
+	assert.False(t, bench.activator.called("a"), "it is called before the others are known")
 	leading := make(chan struct{})
 	close(leading)
 	go bench.plugin.begin(t.Context(), func() bool { return true }, leading)

@@ -1,11 +1,10 @@
 package plugin
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -103,9 +102,8 @@ func TestAPodIsMadeAgainAfterTheOthersHaveDoneTheirWork(t *testing.T) {
 	next, done := newPod("gang", "next"), newPod("gang", "done")
 	bench := newBench(t, newNodes(1), []*corev1.Pod{next}, podGroup("gang", 2))
 	bench.finishes(t, done)
-	if held := bench.plugin.PreEnqueue(t.Context(), next); !held.IsSuccess() {
-		t.Fatal(held)
-	}
+	held := bench.plugin.PreEnqueue(t.Context(), next)
+	require.True(t, held.IsSuccess(), "%v", held)
 	if node, status := bench.schedule(t, next); node != "n0" || !status.IsSuccess() {
 		t.Errorf("it is on %q: %v", node, status)
 	}
@@ -124,9 +122,7 @@ func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 			for _, event := range events {
 				event(bench, leaves)
 			}
-			if seats := bench.seats(t); len(seats) > 0 {
-				t.Errorf("seats are held: %v", seats)
-			}
+			assert.Empty(t, bench.seats(t), "seats are held")
 			if node, status := bench.schedule(t, waits); node != "n0" || !status.IsSuccess() {
 				t.Errorf("who waits is on %q: %v", node, status)
 			}
@@ -137,14 +133,11 @@ func TestAPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 func TestRoomIsFreeOnceNoPodComes(t *testing.T) {
 	forEachWaiting(t, 1, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
 		bench.goes(t, leaves, true)
-		if node, _ := bench.schedule(t, pod); node != "" {
-			t.Fatalf("it gets %s at once", node)
-		}
+		node, _ := bench.schedule(t, pod)
+		require.Empty(t, node, "at once")
 		bench.activator.reset()
 		bench.plugin.effects.do(bench.plugin.gangs.Tick(time.Now().Add(time.Hour)))
-		if !bench.activator.called(pod.Name) {
-			t.Error("it is not called when the seat ends")
-		}
+		assert.True(t, bench.activator.called(pod.Name), "it is not called when the seat ends")
 		if node, status := bench.schedule(t, pod); node != "n0" || !status.IsSuccess() {
 			t.Errorf("it is on %q: %v", node, status)
 		}
@@ -156,17 +149,13 @@ func TestRoomOfAPodIsNotGivenAwayBeforeTheEventOfItsEnd(t *testing.T) {
 	forEachWaiting(t, 1, func(t *testing.T, bench *bench, leaves, next, pod *corev1.Pod) {
 		bench.goes(t, leaves, false)
 		bench.activator.reset()
-		if node, status := bench.schedule(t, pod); node != "" ||
-			!strings.Contains(status.Message(), "left node n0") {
-			t.Errorf("it gets %q: %v", node, status)
-		}
-		if !bench.activator.called(pod.Name) {
-			t.Error("it is not tried again")
-		}
+		node, status := bench.schedule(t, pod)
+		assert.Empty(t, node, "it gets %q: %v", node, status)
+		assert.Contains(t, status.Message(), "left node n0", "it gets %q: %v", node, status)
+		assert.True(t, bench.activator.called(pod.Name), "it is not tried again")
 		bench.hears(t, leaves)
-		if node, _ := bench.schedule(t, pod); node != "" {
-			t.Errorf("it gets %s when word has come", node)
-		}
+		node, _ = bench.schedule(t, pod)
+		assert.Empty(t, node, "when word has come")
 		bench.appears(t, next)
 		if node, status := bench.schedule(t, next); node != "n0" || !status.IsSuccess() {
 			t.Errorf("the successor is on %q: %v", node, status)
@@ -189,12 +178,8 @@ func TestAHigherPriorityTakesASeatAndItsGangGetsAnEvent(t *testing.T) {
 			said = append(said, event)
 		}
 		const want = "Warning SeatTaken node n0 was held for the replacement of pod a and goes to "
-		if !slices.Contains(said, want+names[pod.Name]+", which has a higher priority") {
-			t.Errorf("events: %q", said)
-		}
-		if left := bench.seats(t); len(left) > 0 {
-			t.Errorf("still held: %v", left)
-		}
+		assert.Contains(t, said, want+names[pod.Name]+", which has a higher priority")
+		assert.Empty(t, bench.seats(t), "still held")
 	})
 }
 
@@ -212,9 +197,8 @@ func TestASeatIsNotCountedTwiceWhileItsPodIsOnItsWayOut(t *testing.T) {
 	if seats := bench.seats(t); len(seats) != 1 || seats[0].Until != nil {
 		t.Fatalf("held: %+v", seats)
 	}
-	if free, status := bench.feasible(t, framework.NewCycleState(), plain); !slices.Equal(free, []string{"n0"}) {
-		t.Errorf("a plain pod may use %v: %v", free, status)
-	}
+	free, status := bench.feasible(t, framework.NewCycleState(), plain)
+	assert.Equal(t, []string{"n0"}, free, "a plain pod may use %v: %v", free, status)
 	if node, status := bench.schedule(t, waits); node != "n0" || !status.IsSuccess() {
 		t.Errorf("the gang that waits is on %q: %v", node, status)
 	}
@@ -226,12 +210,8 @@ func TestACordonEndsASeat(t *testing.T) {
 	before := newNodes(1)[0]
 	after := before.DeepCopy()
 	bench.plugin.nodeHandler().OnUpdate(before, after)
-	if len(bench.seats(t)) != 1 {
-		t.Fatal("no seat is held")
-	}
+	require.Len(t, bench.seats(t), 1, "no seat is held")
 	after.Spec.Unschedulable = true
 	bench.plugin.nodeHandler().OnUpdate(before, after)
-	if left := bench.seats(t); len(left) > 0 {
-		t.Errorf("held on a node that is cordoned: %v", left)
-	}
+	assert.Empty(t, bench.seats(t), "held on a node that is cordoned")
 }

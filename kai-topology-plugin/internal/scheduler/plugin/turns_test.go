@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,33 +37,27 @@ func TestRoomThatBecomesFreeGoesToTheHigherRank(t *testing.T) {
 			info, err := framework.NewPodInfo(taken)
 			require.NoError(t, err)
 			infos[0].AddPodInfo(info)
-			if _, status := bench.schedule(t, first); status.IsSuccess() {
-				t.Fatal("there is no room yet")
-			}
+			_, status := bench.schedule(t, first)
+			require.False(t, status.IsSuccess(), "there is no room yet")
 			for step := 1; step <= 3; step++ {
 				switch step {
 				case when.event:
 					bench.plugin.podHandler().OnDelete(taken)
 				case when.tried:
-					if _, status := bench.schedule(t, first); status.IsSuccess() {
-						t.Fatal("there is no room to be seen yet")
-					}
+					_, status := bench.schedule(t, first)
+					require.False(t, status.IsSuccess(), "there is no room to be seen yet")
 				case when.left:
 					require.NoError(t, infos[0].RemovePod(klog.Background(), taken))
 				}
 				if step == 2 && when.event == 3 || step == 3 && when.event < 3 {
 					bench.activator.reset()
-					if _, status := bench.schedule(t, second); status.IsSuccess() {
-						t.Error("the younger gang was given the room")
-					}
+					_, status := bench.schedule(t, second)
+					assert.False(t, status.IsSuccess(), "the younger gang was given the room")
 				}
 			}
-			if !bench.activator.called("first") {
-				t.Error("the older gang's pod was not called")
-			}
-			if _, status := bench.schedule(t, first); !status.IsSuccess() {
-				t.Errorf("the older gang: %s", status.Message())
-			}
+			assert.True(t, bench.activator.called("first"), "the older gang's pod was not called")
+			_, status = bench.schedule(t, first)
+			assert.True(t, status.IsSuccess(), "the older gang: %s", status.Message())
 		})
 	}
 }
@@ -83,13 +78,11 @@ func TestAGangThatHadItsTurnHoldsUpNoOther(t *testing.T) {
 	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
 	pods := []*corev1.Pod{newPod("old", "a"), newPod("old", "b"), newPod("young", "c")}
 	bench := newBench(t, newNodes(1), pods, old, young)
-	if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
-		t.Fatal("one node holds two pods")
-	}
+	_, status := bench.schedule(t, pods[0])
+	require.False(t, status.IsSuccess(), "one node holds two pods")
 	bench.relabel(t)
-	if _, status := bench.schedule(t, pods[2]); !status.IsSuccess() {
-		t.Errorf("held up: %s", status.Message())
-	}
+	_, status = bench.schedule(t, pods[2])
+	assert.True(t, status.IsSuccess(), "held up: %s", status.Message())
 }
 
 // Room that is not kept any more is news for a gang that was turned down where it was kept, and for no other.
@@ -108,15 +101,12 @@ func TestRoomThatIsGivenBackWakesPodsThatWereKeptFromIt(t *testing.T) {
 			if test.woken {
 				bench.planFor(t, planned, pods[2], "n0")
 			}
-			if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
-				t.Fatal("there is no room")
-			}
+			_, status := bench.schedule(t, pods[0])
+			require.False(t, status.IsSuccess(), "there is no room")
 			bench.planFor(t, planned, pods[2], "n0")
 			bench.activator.reset()
 			bench.plugin.effects.do(bench.plugin.gangs.Break(planned, "", "test"))
-			if woken := bench.activator.called("a"); woken != test.woken {
-				t.Errorf("it is woken: %t", woken)
-			}
+			assert.Equal(t, test.woken, bench.activator.called("a"), "it is woken")
 		})
 	}
 }
@@ -133,9 +123,8 @@ func TestACycleDecidesAFewOfTheGangsThatRankHigher(t *testing.T) {
 	}
 	bench := newBench(t, newNodes(1), pods, objects...)
 	for _, pod := range pods[1:] {
-		if _, status := bench.schedule(t, pod); status.IsSuccess() {
-			t.Fatal("one node holds two pods")
-		}
+		_, status := bench.schedule(t, pod)
+		require.False(t, status.IsSuccess(), "one node holds two pods")
 	}
 	bench.relabel(t)
 	for _, cycle := range []string{"first", "second"} {
@@ -144,9 +133,8 @@ func TestACycleDecidesAFewOfTheGangsThatRankHigher(t *testing.T) {
 			t.Errorf("the %s cycle tries all, or the gang is not to come back: %v", cycle, status)
 		}
 	}
-	if _, status := bench.schedule(t, pods[0]); !status.IsSuccess() {
-		t.Errorf("all have been tried, and the gang is held up: %s", status.Message())
-	}
+	_, status := bench.schedule(t, pods[0])
+	assert.True(t, status.IsSuccess(), "all have been tried, and the gang is held up: %s", status.Message())
 }
 
 func TestAGangDoesNotYieldWithoutEnd(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -118,14 +119,11 @@ func (r *rig) makePodGroupInSteps(t *testing.T, last *scheduling.PodGroup) {
 	pause()
 	podGroups := scheduling.SchemeGroupVersion.WithResource("podgroups")
 	if first.UID == last.UID {
-		if err := r.packtree.Tracker().Update(podGroups, last, last.Namespace); err != nil {
-			t.Errorf("changing PodGroup %s: %v", last.Name, err)
-		}
+		require.NoError(t, r.packtree.Tracker().Update(podGroups, last, last.Namespace), "changing PodGroup %s", last.Name)
 		return
 	}
-	if err := r.packtree.Tracker().Delete(podGroups, first.Namespace, first.Name); err != nil {
-		t.Errorf("deleting PodGroup %s: %v", first.Name, err)
-	}
+	require.NoError(t, r.packtree.Tracker().Delete(podGroups, first.Namespace, first.Name),
+		"deleting PodGroup %s", first.Name)
 	pause()
 	r.makePodGroup(t, last)
 }
@@ -143,9 +141,8 @@ func (r *rig) makePodInSteps(t *testing.T, gang, leaf, name string) {
 	case 1:
 		r.makePod(t, gang, leaf, name)
 		pause()
-		if err := r.kube.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Errorf("deleting pod %s: %v", name, err)
-		}
+		require.NoError(t, r.kube.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}),
+			"deleting pod %s", name)
 		pause()
 		name += "-successor"
 	}
@@ -156,10 +153,9 @@ func (r *rig) makePodInSteps(t *testing.T, gang, leaf, name string) {
 func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
 	rig := startRig(t, 1)
 	rig.makePodGroup(t, podGroup("right", 1))
-	if _, err := rig.kube.CoreV1().Pods("default").Create(t.Context(), newPod("wrong", "moved"),
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := rig.kube.CoreV1().Pods("default").Create(t.Context(), newPod("wrong", "moved"),
+		metav1.CreateOptions{})
+	require.NoError(t, err)
 	// For the queue to hold it; too short a time would let a wrong program pass, not fail a right one.
 	time.Sleep(200 * time.Millisecond)
 	rig.patch(t, "moved", 1, grouped("right", ""))
@@ -246,9 +242,7 @@ func (r *rig) bind(action clienttesting.Action) (bool, kruntime.Object, error) {
 }
 
 func (r *rig) makePodGroup(t *testing.T, made *scheduling.PodGroup) {
-	if err := r.packtree.Tracker().Add(made); err != nil {
-		t.Errorf("making PodGroup %s: %v", made.Name, err)
-	}
+	assert.NoError(t, r.packtree.Tracker().Add(made), "making PodGroup %s", made.Name)
 }
 
 // makePod makes a gated pod, and in random order groups it and lets it go.
@@ -282,10 +276,9 @@ func grouped(gang, leaf string) string {
 func (r *rig) patch(t *testing.T, name string, version int, change string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"%s}`, version, change)
-	if _, err := r.kube.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{}); err != nil {
-		t.Errorf("changing pod %s: %v", name, err)
-	}
+	_, err := r.kube.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
+	assert.NoError(t, err, "changing pod %s", name)
 }
 
 // eventuallyAllBound waits less long than kube-scheduler lets a pod sleep before it tries it again by itself.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,9 +151,8 @@ func TestAGangMayGoOnWithFewerPodsThanItStartsWith(t *testing.T) {
 				slices.Repeat([]*corev1.Pod{{}}, test.pending))
 			assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return nil, false })
 			got := podgroupstatus.Of(podgroupstatus.Observed{Gang: assembled, Hold: hold}, now).Condition
-			if got.Reason != test.reason || got.Message != test.message {
-				t.Errorf("got %s: %s", got.Reason, got.Message)
-			}
+			assert.Equal(t, test.reason, got.Reason)
+			assert.Equal(t, test.message, got.Message)
 		})
 	}
 }
@@ -190,13 +190,10 @@ func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
 			}
 			assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return nil, false })
 			got := podgroupstatus.Of(podgroupstatus.Observed{Gang: assembled, Hold: hold}, now).Condition
-			if got.Reason != test.reason {
-				t.Errorf("got %s, want %s: %s", got.Reason, test.reason, got.Message)
-			}
+			assert.Equal(t, test.reason, got.Reason, got.Message)
 			over := test.reason == "Placed" && test.standing == 0
-			if strings.HasPrefix(got.Message, "finished: ") != over {
-				t.Errorf("the message is %q; that the gang has finished is said: %t, want %t", got.Message, !over, over)
-			}
+			assert.Equal(t, over, strings.HasPrefix(got.Message, "finished: "),
+				"the message is %q; that the gang has finished is said: %t", got.Message, !over)
 		})
 	}
 }
@@ -209,31 +206,22 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 	status := &seen.Gang.PodGroup.Status
 
 	first := podgroupstatus.Of(seen, before)
-	if !first.Differs(status) {
-		t.Fatal("a status that was never written is as it should be")
-	}
+	require.True(t, first.Differs(status), "a status that was never written is as it should be")
 	want := []scheduling.SubGroupStatus{{Scheduled: 1, MinMember: 1, Domains: map[string]scheduling.Domains{"zone": {"z1"}}}}
 	assert.Empty(t, cmp.Diff(want, first.SubGroups), "subGroups (-want +got)")
 	assert.Empty(t, cmp.Diff(seen.Seats, first.Status().Seats), "seats (-want +got)")
 	assert.Empty(t, cmp.Diff(seen.Reservations, first.Status().Reservations), "reservations (-want +got)")
 	status.Conditions = append(status.Conditions, metav1.Condition{Type: "Valid"}, first.Condition)
 	status.SubGroups = first.SubGroups
-	if !first.Differs(status) {
-		t.Error("a status without its seats is as it should be")
-	}
+	assert.True(t, first.Differs(status), "a status without its seats is as it should be")
 	status.Seats = first.Seats
-	if !first.Differs(status) {
-		t.Error("a status without its reservations is as it should be")
-	}
+	assert.True(t, first.Differs(status), "a status without its reservations is as it should be")
 	status.Reservations = first.Reservations
 
 	second := podgroupstatus.Of(seen, now)
-	if second.Differs(status) {
-		t.Errorf("the same status differs: %s", cmp.Diff(first, second))
-	}
-	if !second.Condition.LastTransitionTime.Equal(ptr.To(before)) {
-		t.Error("a transition is dated anew although there was none")
-	}
+	assert.False(t, second.Differs(status), "the same status differs: %s", cmp.Diff(first, second))
+	assert.True(t, second.Condition.LastTransitionTime.Equal(ptr.To(before)),
+		"a transition is dated anew although there was none")
 }
 
 // How a gang was placed is said once it stands, and not forgotten with the scheduler that placed it.
@@ -271,13 +259,9 @@ func TestPlacement(t *testing.T) {
 			desired := podgroupstatus.Of(seen, now)
 			assert.Empty(t, cmp.Diff(c.want, desired.Status().Placement), "(-want +got)")
 			status := desired.Status()
-			if desired.Differs(&status) {
-				t.Error("what was written differs")
-			}
+			assert.False(t, desired.Differs(&status), "what was written differs")
 			status.Placement = &scheduling.PlacementStatus{Domains: 9, Fewest: scheduling.FewestYes}
-			if !desired.Differs(&status) {
-				t.Error("another placement does not differ")
-			}
+			assert.True(t, desired.Differs(&status), "another placement does not differ")
 		})
 	}
 }
@@ -303,9 +287,8 @@ func TestConditionsAreShort(t *testing.T) {
 			if len(condition.Message) > 1024 || !utf8.ValidString(condition.Message) {
 				t.Errorf("%s: %s has %d bytes: %s", reason, condition.Type, len(condition.Message), condition.Message)
 			}
-			if condition.Type == scheduling.ConditionScheduled && condition.Reason != reason {
-				t.Errorf("the reason is %s, want %s", condition.Reason, reason)
-			}
+			assert.False(t, condition.Type == scheduling.ConditionScheduled && condition.Reason != reason,
+				"the reason is %s, want %s", condition.Reason, reason)
 		}
 	}
 }

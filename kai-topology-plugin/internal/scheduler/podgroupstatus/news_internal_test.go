@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,9 +57,8 @@ func (s *story) announced(status metav1.ConditionStatus, reason string, after ti
 
 func (s *story) expect(t *testing.T, status metav1.ConditionStatus, reason, want string) {
 	t.Helper()
-	if got, _ := s.announced(status, reason, time.Hour); got != want {
-		t.Errorf("%s: announced %q, want %q", reason, got, want)
-	}
+	got, _ := s.announced(status, reason, time.Hour)
+	assert.Equal(t, want, got, "%s: announced", reason)
 }
 
 func TestAGangIsToldOfOncePerReason(t *testing.T) {
@@ -102,9 +102,7 @@ func TestARestartTellsNothingTwice(t *testing.T) {
 func TestWhatWasSaidIsKnownUntilItIsForgotten(t *testing.T) {
 	all, key := &said{}, gang.Key{Name: "gang"}
 	all.about(key).waits = "Infeasible"
-	if waits := all.about(key).waits; waits != "Infeasible" {
-		t.Errorf("it waits for %q", waits)
-	}
+	assert.Equal(t, "Infeasible", all.about(key).waits, "it waits")
 	if all.forget(key); len(all.of) > 0 {
 		t.Errorf("still known are %v", all.of)
 	}
@@ -223,9 +221,8 @@ func TestPodsThatAreNotTriedSayWhatTheirGangSays(t *testing.T) {
 	} {
 		condition := metav1.Condition{Status: metav1.ConditionFalse, Message: step.sentence}
 		pods, again := s.told.untold(step.observed, condition, start.Add(step.after))
-		if len(pods) != step.pods || again != step.again {
-			t.Errorf("%s: %d pods are told, and again after %v", step.name, len(pods), again)
-		}
+		require.Len(t, pods, step.pods, step.name)
+		assert.Equal(t, step.again, again, step.name)
 	}
 	placed := metav1.Condition{Status: metav1.ConditionTrue, Message: "no rack"}
 	if pods, again := s.told.untold(strayed, placed, start.Add(time.Hour)); !slices.Equal(pods, []*corev1.Pod{stray}) || again > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,13 +95,10 @@ func TestTheNodesThatAGangNeedsAreWritten(t *testing.T) {
 				writer.Enqueue(gang.Key{Name: "gang"})
 				<-looks // One look ends before the next one begins.
 			})
-			if got != c.want {
-				t.Errorf("annotation is %s, want %s", got, c.want)
-			}
+			assert.Equal(t, c.want, got)
 			says := slices.Contains([]string{value, kept}, got) && strings.Contains(said, "no rack has room; it would fit if you add 2 nodes")
-			if wants := c.last == refused && c.marked == nil && c.advice.Nodes != nil; says != wants {
-				t.Errorf("the condition says so: %t\n%s", says, said)
-			}
+			assert.Equal(t, c.last == refused && c.marked == nil && c.advice.Nodes != nil, says,
+				"the condition says so\n%s", said)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,13 +47,10 @@ func TestAPodGroupOfManyGroupsListsFewerDomainsOfEach(t *testing.T) {
 	listed := 0
 	for _, group := range podgroupstatus.Of(seen, now).SubGroups {
 		listed += len(group.Domains["zone"]) + len(group.Domains["rack"])
-		if group.MoreDomains["rack"] != int32(5-len(group.Domains["rack"])) {
-			t.Fatalf("%d racks are listed, and %d more counted", len(group.Domains["rack"]), group.MoreDomains["rack"])
-		}
+		require.Equal(t, int32(5-len(group.Domains["rack"])), group.MoreDomains["rack"],
+			"%d racks are listed", len(group.Domains["rack"]))
 	}
-	if listed != 2000 {
-		t.Errorf("%d domains are listed, want one of each level of each group", listed)
-	}
+	assert.Equal(t, 2000, listed, "domains are listed, want one of each level of each group")
 }
 
 // What is left of a group that the gang can do without is dated from when it was first seen.
@@ -78,9 +76,7 @@ func TestSinceWhenAGroupIsBelowItsMinimum(t *testing.T) {
 		}
 	}
 	seen.Gang, _ = gang.Assemble(group, pods[:1], nil)
-	if b := podgroupstatus.Of(seen, now).SubGroups[1]; b.BelowMinimumSince != nil {
-		t.Errorf("none of it stands, and %v", b.BelowMinimumSince)
-	}
+	assert.Nil(t, podgroupstatus.Of(seen, now).SubGroups[1].BelowMinimumSince, "none of it stands")
 }
 
 func TestResources(t *testing.T) {

@@ -56,9 +56,7 @@ func TestRepairPlanned(t *testing.T) {
 			desired := podgroupstatus.Of(seen, now)
 			assert.Empty(t, cmp.Diff(test.want, desired.RepairPlanned), "(-want +got)")
 			written := desired.Status()
-			if desired.Differs(&written) {
-				t.Error("what was written would be written again")
-			}
+			assert.False(t, desired.Differs(&written), "what was written would be written again")
 			if before := podGroup.Status; test.standing == 2 && desired.Differs(&before) != (cmp.Diff(test.present, test.want) != "") {
 				before.Conditions = append([]metav1.Condition{}, written.Conditions...)
 				t.Errorf("it is written: %v", desired.Differs(&before))

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,9 +55,7 @@ func TestAGangIsLookedAtByOneAtATime(t *testing.T) {
 	var writer *podgroupstatus.Writer
 	done := make(chan struct{})
 	observe := func(gang.Key) (podgroupstatus.Observed, error) {
-		if under.Add(1) > 1 {
-			t.Error("two look at the gang at once")
-		}
+		assert.LessOrEqual(t, under.Add(1), int32(1), "two look at the gang at once")
 		defer under.Add(-1)
 		if looks.Add(1) == 3 {
 			close(done)
@@ -154,9 +153,7 @@ func TestTheStatusOfNativeGroupsIsWritten(t *testing.T) {
 				"Waiting: pods that have a node: 1, pods that wait: 1",
 			"podgroups status conditions of decode: PodGroupInitiallyScheduled True ",
 		} {
-			if got := <-written; got != want {
-				t.Errorf("written is %q, want %q", got, want)
-			}
+			assert.Equal(t, want, <-written)
 		}
 	})
 }

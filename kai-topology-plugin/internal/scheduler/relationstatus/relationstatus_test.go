@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,20 +124,17 @@ func TestATopologyThatIsGoneIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	assembled := assemble(t, `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`,
 		standing("x", "a1"))
-	if got, err := read.Of(assembled); err == nil {
-		t.Errorf("%+v without a Topology", got)
-	}
-	if read, err := relationstatus.NewDomains(map[string][]string{"site": {"rack", "rack"}}, nodes); err == nil {
-		t.Errorf("%+v with a level twice", read)
-	}
+	got, err := read.Of(assembled)
+	require.Error(t, err, "%+v without a Topology", got)
+	read, err = relationstatus.NewDomains(map[string][]string{"site": {"rack", "rack"}}, nodes)
+	assert.Error(t, err, "%+v with a level twice", read)
 }
 
 func TestTallyCountsByRequirementAndByWhatHolds(t *testing.T) {
 	var tally relationstatus.Tally
 	for i, relation := range []relationstatus.Relation{{Required: true}, {Required: true, Lacks: 2}, {Lacks: 1}, {}} {
 		tally.Add(relation)
-		if got := tally.Count(relation.Required, relation.Lacks == 0); got != 1 {
-			t.Errorf("relation %d is counted %d times", i, got)
-		}
+		got := tally.Count(relation.Required, relation.Lacks == 0)
+		assert.Equal(t, 1, got, "relation %d is counted %d times", i, got)
 	}
 }

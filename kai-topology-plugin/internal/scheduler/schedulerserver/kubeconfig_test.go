@@ -1,7 +1,6 @@
 package schedulerserver
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +30,6 @@ func TestKubeconfigFlagWinsOverTheFile(t *testing.T) {
 }
 
 func TestConfigurationThatIsNoYAMLIsAnError(t *testing.T) {
-	if _, err := withKubeconfig([]byte("a: [b"), "/mine"); err == nil || !strings.Contains(err.Error(), "yaml") {
-		t.Errorf("error %v", err)
-	}
+	_, err := withKubeconfig([]byte("a: [b"), "/mine")
+	assert.ErrorContains(t, err, "yaml")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 )
@@ -65,16 +66,12 @@ func TestFeaturesAreThoseOfTheAPIServer(t *testing.T) {
 			if err := suitAPIServer(t.Context(), opts, flags); err != nil {
 				said = err.Error()
 			}
-			if said != c.fails {
-				t.Errorf("said:\n%s\nwant:\n%s", said, c.fails)
-			}
+			assert.Equal(t, c.fails, said, "said:\n%s\nwant:\n%s", said, c.fails)
 			emulates := ""
 			if flag := flags.Lookup(emulatedVersion); flag.Changed {
 				emulates = flag.Value.String()
 			}
-			if emulates != c.emulates {
-				t.Errorf("emulates %s, want %s", emulates, c.emulates)
-			}
+			assert.Equal(t, c.emulates, emulates)
 		})
 	}
 }
