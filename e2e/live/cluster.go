@@ -4,6 +4,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,15 +45,16 @@ func Connect(config *rest.Config) (*Cluster, error) {
 			return nil, fmt.Errorf("registering kinds: %w", err)
 		}
 	}
+	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
-		config = rest.CopyConfig(config)
 		config.QPS, config.Burst = 200, 400
 	}
+	config.Wrap(func(transport http.RoundTripper) http.RoundTripper { return patient{transport} })
 	plain, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
 	}
-	return &Cluster{Client: patient{client.WithFieldValidation(plain, metav1.FieldValidationStrict)}}, nil
+	return &Cluster{Client: client.WithFieldValidation(plain, metav1.FieldValidationStrict)}, nil
 }
 
 // Apply writes objects by server-side apply, in order.

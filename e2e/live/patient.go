@@ -1,15 +1,16 @@
 package live
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // undone are messages about requests that have certainly changed nothing: no operator was there for a webhook, or none
@@ -36,63 +37,54 @@ func says(said string, some []string) bool {
 // repetition is how often a request without an answer is repeated.
 const repetition = time.Second
 
-// patient is a client that repeats requests without an answer for some minutes, as a user would.
-// What may have been done is repeated only if that changes nothing: a creation, an update or a patch is not.
-// Nor is anything about subresources.
-type patient struct{ client.Client }
+// patient repeats requests without an answer for some minutes, as a user would. What may have been done is repeated
+// only if that changes nothing: a creation, an update or a patch is not.
+type patient struct{ http.RoundTripper }
 
-func (p patient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	return repeat(ctx, silences, func(bool) error { return p.Client.Get(ctx, key, into, options...) })
-}
-
-func (p patient) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
-	return repeat(ctx, silences, func(bool) error { return p.Client.List(ctx, into, options...) })
-}
-
-func (p patient) Apply(
-	ctx context.Context, object runtime.ApplyConfiguration, options ...client.ApplyOption,
-) error {
-	return repeat(ctx, silences, func(bool) error { return p.Client.Apply(ctx, object, options...) })
-}
-
-func (p patient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	return repeat(ctx, silences, func(again bool) error {
-		err := p.Client.Delete(ctx, object, options...)
-		if again && apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
-}
-
-func (p patient) DeleteAllOf(ctx context.Context, kind client.Object, options ...client.DeleteAllOfOption) error {
-	return repeat(ctx, silences, func(bool) error { return p.Client.DeleteAllOf(ctx, kind, options...) })
-}
-
-func (p patient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	return repeat(ctx, undone, func(bool) error { return p.Client.Create(ctx, object, options...) })
-}
-
-func (p patient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	return repeat(ctx, undone, func(bool) error { return p.Client.Update(ctx, object, options...) })
-}
-
-func (p patient) Patch(
-	ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption,
-) error {
-	return repeat(ctx, undone, func(bool) error { return p.Client.Patch(ctx, object, patch, options...) })
-}
-
-// repeat sends a request until its error says none of some messages, and returns that.
-func repeat(ctx context.Context, some []string, send func(again bool) error) (err error) {
-	again := false
-	ended := wait.PollUntilContextTimeout(ctx, repetition, patience, true, func(context.Context) (bool, error) {
-		err = send(again)
-		again = true
-		return err == nil || !says(err.Error(), some), nil
-	})
-	if err != nil {
-		return err
+func (p patient) RoundTrip(request *http.Request) (response *http.Response, err error) {
+	if request.URL.Query().Has("watch") {
+		return p.RoundTripper.RoundTrip(request)
 	}
-	return ended
+	ctx, deletes, again := request.Context(), request.Method == http.MethodDelete, false
+	some, applies := undone, request.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType)
+	if applies || deletes || request.Method == http.MethodGet {
+		some = silences
+	}
+	ended := wait.PollUntilContextTimeout(ctx, repetition, patience, true, func(context.Context) (bool, error) {
+		var problem string
+		if response, problem, err = p.send(request); again && deletes && err == nil &&
+			response.StatusCode == http.StatusNotFound { // It was done the first time.
+			response.StatusCode, response.Body = http.StatusOK, http.NoBody
+			return true, nil
+		}
+		again = true
+		return !says(problem, some), nil
+	})
+	if response == nil && err == nil {
+		err = ended
+	}
+	return response, err
+}
+
+// send reads the whole answer, and returns what is said if it is an error.
+func (p patient) send(request *http.Request) (response *http.Response, problem string, err error) {
+	sent := request.Clone(request.Context())
+	if request.GetBody != nil {
+		if sent.Body, err = request.GetBody(); err != nil {
+			return nil, "", err
+		}
+	}
+	if response, err = p.RoundTripper.RoundTrip(sent); err != nil {
+		return nil, err.Error(), err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err.Error(), err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	if response.StatusCode >= http.StatusBadRequest {
+		problem = string(content)
+	}
+	return response, problem, nil
 }
