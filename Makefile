@@ -82,7 +82,7 @@ tools: ## etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK, helm and
 
 generate: ## deep copies, CRDs, clients and docs/api from the API types; the tables of values in the charts' READMEs; the page of view
 	shared/api/generate.sh
-	go run ./e2e/cmd/valuetables charts/*
+	go test -count=1 -vet=off ./e2e/suites/charts -run '^TestValueTables$$' -update
 	@e2e/tools/page/bundle.sh
 
 tidy: ## go.mod and go.sum of every module, with the versions that the programs and the tools of e2e/tools use together
@@ -169,7 +169,7 @@ verify: ## generated files and go.mod files are what the sources say
 	.ci/verify
 
 freeze: build tools ## the CRDs of RELEASE=vX.Y.Z, and objects as its programs store them, into e2e/compatibility/testdata: once, with the release
-	go run ./e2e/cmd/freeze $(RELEASE)
+	go test -count=1 -v -vet=off -timeout=30m ./e2e/suites/compatibility -run '^TestFreeze$$' -freeze $(or $(RELEASE),none)
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -26,9 +26,12 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// schema has the fields of a JSON schema with the names of values.
+// schema has the fields of a JSON schema with the names of values, and what is shown of them.
 type schema struct {
-	Properties map[string]schema `json:"properties"`
+	Properties  map[string]schema `json:"properties"`
+	Type        any               `json:"type"`
+	Enum        []string          `json:"enum"`
+	Description string            `json:"description"`
 }
 
 func (s schema) names(prefix string) []string {
