@@ -74,7 +74,7 @@ func TestEveryMetricOfTheDashboardsAndAlertsIsExported(t *testing.T) {
 		"dynamo-operator":     startOperator(t, root, credentials, "dynamo-operator"),
 		"podgrouper":          startOperator(t, root, credentials, "podgrouper"),
 		"grove-operator":      startGroveOperator(t, root, credentials),
-		"kai-topology-plugin": startScheduler(t, root, credentials, "--authorization-always-allow-paths=/metrics"),
+		"kai-topology-plugin": startScheduler(t, root, credentials),
 	}
 	create(t, server.Config)
 

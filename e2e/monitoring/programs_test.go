@@ -154,7 +154,7 @@ topologyAwareScheduling:
 	return started
 }
 
-func startScheduler(t *testing.T, root, kubeconfig string, further ...string) *program {
+func startScheduler(t *testing.T, root, kubeconfig string) *program {
 	t.Helper()
 	serving := address(t)
 	config := write(t, filepath.Join(t.TempDir(), "config.yaml"), `apiVersion: kubescheduler.config.k8s.io/v1
@@ -170,9 +170,8 @@ profiles:
       - {name: KAITopology, args: {shapes: [{name: one, pods: 1, resources: {cpu: 1}}]}}
 `)
 	started := &program{name: "kai-topology-plugin", metrics: "https://" + serving + "/metrics"}
-	own := []string{"--config=" + config, "--bind-address=127.0.0.1", "--secure-port=" + port(serving),
-		"--cert-dir=" + t.TempDir()}
-	started.start(t, root, kubeconfig, append(own, further...)...)
+	started.start(t, root, kubeconfig, "--config="+config, "--bind-address=127.0.0.1", "--secure-port="+port(serving),
+		"--cert-dir="+t.TempDir(), "--authorization-always-allow-paths=/metrics")
 	return started
 }
 

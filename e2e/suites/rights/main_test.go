@@ -18,6 +18,9 @@ const (
 	groveOperator  = suite.GroveOperator
 	podgrouper     = "podgrouper"
 	scheduler      = "kai-topology-plugin"
+
+	// reader is the service account that may read the scheduler's metrics.
+	reader = "prometheus"
 )
 
 type values = map[string]any
@@ -54,6 +57,7 @@ func TestMain(m *testing.M) {
 		Values: map[string]map[string]any{scheduler: {
 			"extraArgs":      []string{"--feature-gates=WatchListClient=false,DRAExtendedResource=true"},
 			"admissionCheck": values{"enabled": true},
+			"monitoring":     values{"readers": []any{values{"name": reader, "namespace": systemNamespace}}},
 		}},
 	}
 	cluster.Afterwards = func() error { return os.RemoveAll(directory) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -88,21 +87,24 @@ func (w *world) installsKueue(ctx context.Context, t *testing.T, _ *envconf.Conf
 	return ctx
 }
 
-// readsMetrics reads the scheduler's metrics as a user that it has to ask the API server about.
+// readsMetrics reads the scheduler's metrics as users that it has to ask the API server about: one that the chart lets
+// read them, and another one.
 func (w *world) readsMetrics(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	token := strings.TrimSpace(w.Answer(ctx, t, "create", "token", "default"))
-	address, err := url.Parse(cluster.Machine.Health(scheduler))
+	_, err := cluster.Kubectl(ctx, systemNamespace, "create", "serviceaccount", reader)
 	w.Must(ctx, t, err)
-	address.Path = "/metrics"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
-	w.Must(ctx, t, err)
-	request.Header.Set("Authorization", "Bearer "+token)
-	reader := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	response, err := reader.Do(request)
-	w.Must(ctx, t, err)
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusForbidden {
-		t.Errorf("whoever may not read metrics gets %s", response.Status)
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	for account, want := range map[string]int{reader: http.StatusOK, "default": http.StatusForbidden} {
+		token, err := cluster.Kubectl(ctx, systemNamespace, "create", "token", account)
+		w.Must(ctx, t, err)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, cluster.Machine.Metrics(scheduler), http.NoBody)
+		w.Must(ctx, t, err)
+		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
+		response, err := trusting.Do(request)
+		w.Must(ctx, t, err)
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s gets %s, want %d", account, response.Status, want)
+		}
 	}
 	return ctx
 }
