@@ -9,15 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"packtree.dev/e2e/live"
 	"packtree.dev/shared/definitions"
 )
 
 // Namespace of the workloads of every release.
 const Namespace = "kept"
-
-// Waiting is the workload for which there is no room.
-const Waiting = "too-large"
 
 // builtIn are the kinds of Kubernetes itself that workloads consist of. Tokens are left out: their key is gone with
 // the cluster.
@@ -72,27 +68,4 @@ func Stored() ([]schema.GroupVersionKind, error) {
 		}
 	}
 	return kinds, nil
-}
-
-// Stands checks whether every workload runs, except the one that cannot, which says why.
-func Stands(cluster *live.Cluster, workloads []*unstructured.Unstructured) live.Look {
-	return func(ctx context.Context) (bool, string, error) {
-		for _, object := range workloads {
-			workload, is, err := cluster.Workload(ctx, object)
-			if err != nil {
-				return false, "", err
-			}
-			if !is {
-				continue
-			}
-			look := cluster.Runs(workload, object.GetNamespace())
-			if object.GetName() == Waiting {
-				look = func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) }
-			}
-			if done, state, err := look(ctx); err != nil || !done {
-				return false, live.Name(object) + ": " + state, err
-			}
-		}
-		return true, "", nil
-	}
 }

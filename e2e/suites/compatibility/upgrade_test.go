@@ -15,6 +15,7 @@ import (
 
 	"packtree.dev/e2e/compatibility"
 	"packtree.dev/e2e/examples"
+	"packtree.dev/e2e/live"
 )
 
 // newcomers is the namespace of workloads that are created after the upgrade.
@@ -38,7 +39,7 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 			before := memoryOf(release.Objects)
 
 			i.must(ctx, t, i.Machine.Install(ctx, nil))
-			i.works(ctx, t)
+			i.works(ctx, t, newcomers)
 			i.keeps(ctx, t, "under the older definitions", before)
 
 			i.clone.define(t, nil)
@@ -57,17 +58,31 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 
 // works makes the programs do something new, from a user's object to pods on nodes. After that they have reconciled
 // everything older.
-func (i *installation) works(ctx context.Context, t *testing.T) {
+func (i *installation) works(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newcomers}}))
-	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(newcomers))
-	workloads, err := examples.Objects(filepath.Join(testdata(t), "today", "workloads.yaml"), newcomers)
+	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(namespace))
+	objects, err := examples.Objects(filepath.Join(testdata(t), "today", "workloads.yaml"), namespace)
 	i.must(ctx, t, err)
 	i.until(ctx, t, "the webhooks take new workloads", func(ctx context.Context) (bool, string, error) {
-		return true, "", i.Apply(ctx, workloads...) // Which they refuse until the default topology has been read.
+		return true, "", i.Apply(ctx, objects...) // Which they refuse until the default topology has been read.
 	})
-	i.until(ctx, t, "new workloads stand", compatibility.Stands(i.Cluster, workloads))
+	for _, object := range objects {
+		workload, is, err := i.Workload(ctx, object)
+		i.must(ctx, t, err)
+		switch {
+		case object.GetName() == tooLarge:
+			i.until(ctx, t, "it says that it has no room", func(ctx context.Context) (bool, string, error) {
+				return i.Explained(ctx, object)
+			})
+		case is:
+			i.until(ctx, t, live.Name(object)+" runs", i.Runs(workload, namespace))
+		}
+	}
 }
+
+// tooLarge is the workload for which there is no room.
+const tooLarge = "too-large"
 
 func (i *installation) keeps(ctx context.Context, t *testing.T, when string, before memory) {
 	t.Helper()
