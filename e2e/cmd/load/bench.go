@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/devcluster"
@@ -48,7 +50,7 @@ func up(ctx context.Context, o options) (*bench, error) {
 		Nodes: nodes(o.Nodes), Heartbeat: 4 * time.Hour, Components: []string{ours.program},
 		APIServer: []string{"--feature-gates=" + nativeGates, "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
 		Values: map[string]map[string]any{ours.program: {
-			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
+			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.QPS},
 			// Elsewhere the lease says from when on it schedules. A busy machine may lose one.
 			"leaderElection": map[string]any{"enabled": o.Queued == 0},
 		}},
@@ -88,6 +90,12 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	return b.until(ctx, "the namespace takes pods", b.NamespaceTakesPods(namespace))
 }
 
+// measured reports a value of a figure.
+func (b *bench) measured(by scheduler, scenario, figure string, value float64) {
+	b.say("%s, %s: %.4g %s", by.program, scenario, value, figure)
+	b.report.add(by, scenario, figure, value)
+}
+
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(progress, "%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -116,6 +124,29 @@ func createAll[T client.Object](ctx context.Context, b *bench, objects []T) erro
 		}
 		return nil
 	})
+}
+
+// submit creates groups, and then their pods.
+func (b *bench) submit(ctx context.Context, groups []client.Object, pods []*corev1.Pod) error {
+	if err := createAll(ctx, b, groups); err != nil {
+		return err
+	}
+	return createAll(ctx, b, pods)
+}
+
+// bindings are the pods of a workload that have a node. Pods that have none yet enter a watch with the event of their
+// binding, and no other pod is sent.
+func (b *bench) bindings(workload string) cache.ListerWatcher {
+	return cache.NewFilteredListWatchFromClient(b.core.CoreV1().RESTClient(), "pods", namespace,
+		func(o *metav1.ListOptions) {
+			o.LabelSelector, o.FieldSelector = runLabel+"="+workload, "spec.nodeName!="
+		})
+}
+
+// newLease deletes the old lease of a scheduler, so that there is no wait for its end.
+func (b *bench) newLease(ctx context.Context, of scheduler) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: of.leaseNamespace, Name: of.lease}}
+	return lease, client.IgnoreNotFound(b.Delete(ctx, lease))
 }
 
 // clear deletes the groups and pods of one workload, and returns when they are gone and the API server rests.

@@ -7,13 +7,10 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,9 +26,8 @@ func (b *bench) churn(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ours.leaseNamespace, Name: ours.lease}}
-	if err := client.IgnoreNotFound(b.Delete(ctx, lease)); err != nil {
-		return fmt.Errorf("deleting the lease: %w", err)
+	if _, err := b.newLease(ctx, ours); err != nil {
+		return err
 	}
 	if err := b.Machine.Start(ctx, ours.program); err != nil {
 		return err
@@ -44,9 +40,8 @@ func (b *bench) churn(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	began, memory := time.Now(), memoryOf(ctx, pid)
-	waits, err := b.replace(ctx, name, standing)
-	samples := memory()
+	began := time.Now()
+	waits, samples, err := b.replace(ctx, name, pid, standing)
 	if err != nil {
 		return err
 	}
@@ -69,34 +64,13 @@ func (b *bench) churn(ctx context.Context) (err error) {
 		"ms until bound, median":    float64(waits[len(waits)/2].Milliseconds()),
 		"ms until bound, 99 of 100": float64(waits[len(waits)*99/100].Milliseconds()),
 	} {
-		b.say("%s: %.4g %s", scenario, value, figure)
-		b.report.add(ours, scenario, figure, value)
+		b.measured(ours, scenario, figure, value)
 	}
 	return b.Machine.Stop(ctx, ours.program)
 }
 
 // busy is how many GPUs of each node are in use.
 const busy = gpusPerNode * 3 / 4
-
-// memoryOf reads how many MiB of memory a process has, every second. What it returns ends that, and has the readings.
-func memoryOf(ctx context.Context, pid int) func() []float64 {
-	ctx, stop := context.WithCancel(ctx)
-	var readings []float64
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		wait.UntilWithContext(ctx, func(context.Context) {
-			if resident, err := residentOf(pid); err == nil {
-				readings = append(readings, resident)
-			}
-		}, time.Second)
-	}()
-	return func() []float64 {
-		stop()
-		<-done
-		return readings
-	}
-}
 
 // fill has plain pods on three quarters of the GPUs, and gangs that wait. It returns the pods in an order in which no
 // node becomes free.
@@ -117,26 +91,22 @@ func (b *bench) fill(ctx context.Context, name string) (standing []*corev1.Pod, 
 		whole := pod.Spec.Containers[0].Resources
 		whole.Requests[live.GPU] = *resource.NewQuantity(gpusPerNode, resource.DecimalSI)
 	}
-	if err := createAll(ctx, b, groups); err != nil {
-		return nil, err
-	}
-	return standing, createAll(ctx, b, pods)
+	return standing, b.submit(ctx, groups, pods)
 }
 
-// replace has pods end and others come, and returns how long each of these waited for its node. Pods that have none
-// when as much time has passed again are left out: the scheduler lags behind, or they ended before.
-func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod) ([]time.Duration, error) {
+// replace has pods end and others come, and returns how long each of these waited for its node, and with each the MiB
+// of memory of a process. Pods that have none a minute after the last one came are left out: the scheduler lags behind,
+// or they ended before.
+func (b *bench) replace(
+	ctx context.Context, name string, pid int, standing []*corev1.Pod,
+) (waits []time.Duration, samples []float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
 	total := b.Ending * int(b.For.Seconds())
 	var mutex sync.Mutex
-	made, waits := map[string]time.Time{}, make([]time.Duration, 0, total)
-	source := cache.NewFilteredListWatchFromClient(b.core.CoreV1().RESTClient(), "pods", namespace,
-		func(o *metav1.ListOptions) {
-			o.LabelSelector, o.FieldSelector = runLabel+"="+name+"-new", "spec.nodeName!="
-		})
-	bound := make(chan error, 1)
+	made, bound := map[string]time.Time{}, make(chan error, 1)
 	go func() {
+		source := b.bindings(name + "-new")
 		_, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
 			if event.Type != watch.Added {
 				return false, nil
@@ -144,7 +114,9 @@ func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod
 			mutex.Lock()
 			defer mutex.Unlock()
 			waits = append(waits, time.Since(made[event.Object.(*corev1.Pod).Name]))
-			return len(waits) == total, nil
+			resident, err := residentOf(pid)
+			samples = append(samples, resident)
+			return len(waits) == total, err
 		})
 		bound <- err
 	}()
@@ -154,7 +126,7 @@ func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod
 	for i := range numbers {
 		numbers[i] = i
 	}
-	err := parallel(ctx, numbers, func(ctx context.Context, i int) error {
+	err = parallel(ctx, numbers, func(ctx context.Context, i int) error {
 		<-tick.C
 		pod := podOf(name+"-new", fmt.Sprintf("%s-new-%05d", name, i), ours.takes)
 		gone := pod.DeepCopy()
@@ -170,7 +142,7 @@ func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod
 		return b.all.Create(ctx, pod)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	select {
 	case err = <-bound:
@@ -180,5 +152,5 @@ func (b *bench) replace(ctx context.Context, name string, standing []*corev1.Pod
 			err = nil
 		}
 	}
-	return waits, err
+	return waits, samples, err
 }

@@ -36,7 +36,7 @@ built by e2e/tools/build.sh when it is not there yet.`
 
 // options choose the measurements; the flags say what they mean.
 type options struct {
-	Nodes, Pods, Repeats, QPS, Burst  int
+	Nodes, Pods, Repeats, QPS         int
 	Ending, Waiting, Queued, Standing int
 	Every, For                        time.Duration
 	Gangs                             []int
@@ -70,8 +70,7 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.Queued, "queued", 0, "measure what Kueue adds to the time of so many gangs")
 	flags.DurationVar(&o.Every, "every", time.Millisecond, "time from one of these gangs to the next")
 	flags.IntVar(&o.Repeats, "repeats", 3, "how often each thing is measured")
-	flags.IntVar(&o.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
-	flags.IntVar(&o.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
+	flags.IntVar(&o.QPS, "qps", 1000, "clientConnection.qps and burst of both schedulers")
 	flags.DurationVar(&o.Patience, "patience", 20*time.Minute, "bound of each wait")
 	return command
 }

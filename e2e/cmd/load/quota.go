@@ -14,11 +14,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	quota "packtree.dev/e2e/devcluster/kueue"
@@ -64,9 +62,7 @@ func (b *bench) queued(ctx context.Context) error {
 func (b *bench) add(scenario string, times []time.Duration) {
 	slices.Sort(times)
 	for name, at := range map[string]int{"median": len(times) / 2, "99 of 100": len(times) * 99 / 100} {
-		value := float64(times[at].Milliseconds())
-		b.say("%s: %.4g ms until bound, %s", scenario, value, name)
-		b.report.add(ours, scenario, "ms until bound, "+name, value)
+		b.measured(ours, scenario, "ms until bound, "+name, float64(times[at].Milliseconds()))
 	}
 }
 
@@ -136,10 +132,7 @@ func (b *bench) arrive(ctx context.Context, run string, w workload, seen *arriva
 		}
 	}
 	seen.expect(gang, len(pods))
-	if err := createAll(ctx, b, groups); err != nil {
-		return err
-	}
-	if err := createAll(ctx, b, pods); err != nil {
+	if err := b.submit(ctx, groups, pods); err != nil {
 		return err
 	}
 	if run != countedRun {
@@ -150,18 +143,13 @@ func (b *bench) arrive(ctx context.Context, run string, w workload, seen *arriva
 
 // observe records admissions by Kueue and bindings until the context is done.
 func (b *bench) observe(ctx context.Context, run string, seen *arrivals) error {
-	bound := informers.NewSharedInformerFactoryWithOptions(b.core, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector, o.FieldSelector = runLabel+"="+run, "spec.nodeName!="
-		}))
-	// Pods enter with the event of their binding.
-	if _, err := bound.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(pod any) { seen.bind(pod.(*corev1.Pod).Annotations[scheduling.AnnotationPodGroupName]) },
-	}); err != nil {
-		return err
-	}
-	bound.Start(ctx.Done())
-	bound.WaitForCacheSync(ctx.Done())
+	_, bound := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: b.bindings(run), ObjectType: &corev1.Pod{}, Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: func(pod any) { seen.bind(pod.(*corev1.Pod).Annotations[scheduling.AnnotationPodGroupName]) },
+		},
+	})
+	go bound.RunWithContext(ctx)
+	cache.WaitForCacheSync(ctx.Done(), bound.HasSynced)
 	if run != countedRun {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (b *bench) runReference(ctx context.Context, reference scheduler) error {
 	}
 	configuration := filepath.Join(cluster.Dir, reference.program+".yaml")
 	content := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
-		"clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", kubeconfig, b.QPS, b.Burst)
+		"clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", kubeconfig, b.QPS, b.QPS)
 	if err := os.WriteFile(configuration, []byte(content), 0o600); err != nil {
 		return err
 	}

@@ -74,10 +74,7 @@ func (b *bench) stand(ctx context.Context) error {
 		node := rack%zones*perZone + rack/zones*nodesPerRack + i%standingGang
 		pod.Spec.NodeName = nodeName(node)
 	}
-	if err := createAll(ctx, b, groups); err != nil {
-		return err
-	}
-	if err := createAll(ctx, b, pods); err != nil {
+	if err := b.submit(ctx, groups, pods); err != nil {
 		return err
 	}
 	b.say("%d pods run in %d gangs", len(pods), len(groups))
@@ -112,9 +109,7 @@ func (b *bench) takesOver(ctx context.Context, by scheduler, scenario string, ch
 
 // note reports a figure of our scheduler in the large cluster.
 func (b *bench) note(scenario, figure string, value float64) {
-	scenario = fmt.Sprintf("%s beside %d pods", scenario, b.Standing)
-	b.say("%s: %.4g %s", scenario, value, figure)
-	b.report.add(ours, scenario, figure, value)
+	b.measured(ours, fmt.Sprintf("%s beside %d pods", scenario, b.Standing), figure, value)
 }
 
 // residentOf is how many MiB of memory a process has.

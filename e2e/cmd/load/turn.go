@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -50,10 +47,7 @@ func (b *bench) turn(ctx context.Context, by scheduler, w workload) error {
 	b.made++
 	name := fmt.Sprintf("w%03d", b.made)
 	groups, pods := w.objects(name, by)
-	if err := createAll(ctx, b, groups); err != nil {
-		return err
-	}
-	if err := createAll(ctx, b, pods); err != nil {
+	if err := b.submit(ctx, groups, pods); err != nil {
 		return err
 	}
 	if err := b.measure(ctx, by, w, name); err != nil {
@@ -62,12 +56,11 @@ func (b *bench) turn(ctx context.Context, by scheduler, w workload) error {
 	return b.clear(ctx, name)
 }
 
-// measure runs a scheduler until a workload is bound. The old lease is deleted, so that there is no wait for its end;
-// kube-scheduler reads everything before it asks for its lease.
+// measure runs a scheduler until a workload is bound. kube-scheduler reads everything before it asks for its lease.
 func (b *bench) measure(ctx context.Context, by scheduler, w workload, name string) (err error) {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: by.leaseNamespace, Name: by.lease}}
-	if err := client.IgnoreNotFound(b.Delete(ctx, lease)); err != nil {
-		return fmt.Errorf("deleting the lease: %w", err)
+	lease, err := b.newLease(ctx, by)
+	if err != nil {
+		return err
 	}
 	apiServer := b.Machine.PID("kube-apiserver")
 	before, err := computedBy(apiServer)
@@ -95,8 +88,7 @@ func (b *bench) measure(ctx context.Context, by scheduler, w workload, name stri
 		"CPU s since the start": computed,
 		"API server's CPU s":    after - before,
 	} {
-		b.say("%s, %s: %.4g %s", by.program, w.name, value, figure)
-		b.report.add(by, w.name, figure, value)
+		b.measured(by, w.name, figure, value)
 	}
 	return nil
 }
@@ -116,12 +108,7 @@ func (b *bench) bound(ctx context.Context, by scheduler, workload string, pods i
 		case <-ctx.Done():
 		}
 	}()
-	// Pods that do not match yet enter the watch with the event of their binding, and no other pod is sent.
-	source := cache.NewFilteredListWatchFromClient(b.core.CoreV1().RESTClient(), "pods", namespace,
-		func(o *metav1.ListOptions) {
-			o.LabelSelector, o.FieldSelector = runLabel+"="+workload, "spec.nodeName!="
-		})
-	count := 0
+	count, source := 0, b.bindings(workload)
 	_, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
 		if event.Type == watch.Added {
 			count++
