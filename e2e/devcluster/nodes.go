@@ -3,6 +3,7 @@ package devcluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -50,28 +51,17 @@ func (c *controlPlane) awaitNodes(ctx context.Context) error {
 	return nil
 }
 
-func countReady(nodes []corev1.Node) int {
-	count := 0
+func countReady(nodes []corev1.Node) (count int) {
 	for _, node := range nodes {
-		if ready(node) {
+		untainted := !slices.ContainsFunc(node.Spec.Taints,
+			func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeNotReady })
+		if untainted && slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+			return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+		}) {
 			count++
 		}
 	}
 	return count
-}
-
-func ready(node corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeNotReady {
-			return false
-		}
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // awaitServiceAccount waits for the service account that a controller makes, and that pods without one of their own

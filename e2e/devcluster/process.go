@@ -42,15 +42,13 @@ func (c *Cluster) Run(ctx context.Context, program Program) error {
 // Start restarts a program that has ended, with the same arguments, and returns when it works.
 func (c *Cluster) Start(ctx context.Context, name string) error {
 	return c.launch(ctx, name, func(last *processes.Process, about statedir.Process) (run, error) {
-		if last == nil {
+		switch {
+		case last == nil:
 			return run{}, fmt.Errorf("%s is not in this cluster", name)
-		}
-		select {
-		case <-last.Ended():
-			return run{last.Spec, about}, nil
-		default:
+		case last.Runs():
 			return run{}, fmt.Errorf("%s runs already", name)
 		}
+		return run{last.Spec, about}, nil
 	})
 }
 
@@ -81,16 +79,10 @@ func (c *Cluster) Stop(ctx context.Context, name string) error {
 
 // PID is the process of a program; 0 if it has ended.
 func (c *Cluster) PID(name string) int {
-	process := c.process(name)
-	if process == nil {
-		return 0
+	if process := c.process(name); process != nil && process.Runs() {
+		return process.PID
 	}
-	select {
-	case <-process.Ended():
-		return 0
-	default:
-		return process.PID()
-	}
+	return 0
 }
 
 // Ended is closed when the present run of a program has ended; nil if there is no such program.

@@ -67,7 +67,7 @@ func (c *Cluster) Supervise(ctx context.Context, report func(End)) error {
 		}
 		end := End{Program: ended.Spec.Name, How: ended.Failure()}
 		if _, about := c.plane.process(end.Program); about.Component {
-			if ended.Ran() >= recovered {
+			if ended.Ran >= recovered {
 				rows[end.Program] = 0
 			}
 			rows[end.Program]++
@@ -96,14 +96,9 @@ func (c *Cluster) controlled() bool {
 	c.plane.mu.Lock()
 	defer c.plane.mu.Unlock()
 	return slices.ContainsFunc(c.plane.running, func(process *processes.Process) bool {
-		select {
-		case <-process.Ended():
-			return false
-		default:
-			return slices.ContainsFunc(c.plane.state.Processes, func(about statedir.Process) bool {
-				return about.Name == process.Spec.Name && !about.Component
-			})
-		}
+		return process.Runs() && slices.ContainsFunc(c.plane.state.Processes, func(about statedir.Process) bool {
+			return about.Name == process.Spec.Name && !about.Component
+		})
 	})
 }
 

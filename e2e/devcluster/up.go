@@ -185,7 +185,7 @@ func (s *start) finish(ctx context.Context, spec processes.Spec) error {
 		process.Kill()
 		return context.Cause(ctx)
 	}
-	if !process.Succeeded() {
+	if process.Err != nil {
 		return process.Failure()
 	}
 	return nil

@@ -61,16 +61,14 @@ func (k *installation) prepare(ctx context.Context) error {
 	}
 	for _, configuration := range k.webhooks.MutatingWebhooks {
 		configuration.Name = Program + "-" + configuration.Name
-		for i := range configuration.Webhooks {
-			webhook := &configuration.Webhooks[i]
-			webhook.NamespaceSelector = namespacesOf(webhook.Name)
+		for i, webhook := range configuration.Webhooks {
+			configuration.Webhooks[i].NamespaceSelector = namespacesOf(webhook.Name)
 		}
 	}
 	for _, configuration := range k.webhooks.ValidatingWebhooks {
 		configuration.Name = Program + "-" + configuration.Name
-		for i := range configuration.Webhooks {
-			webhook := &configuration.Webhooks[i]
-			webhook.NamespaceSelector = namespacesOf(webhook.Name)
+		for i, webhook := range configuration.Webhooks {
+			configuration.Webhooks[i].NamespaceSelector = namespacesOf(webhook.Name)
 		}
 	}
 	if err := k.installKinds(filepath.Join(components, "crd")); err != nil {

@@ -49,8 +49,8 @@ func TestAProcessIsFoundByItsRecordAndEnded(t *testing.T) {
 	directory := t.TempDir()
 	process := start(t, directory, "exec sleep 60")
 	r := record(t, directory)
-	if r.Name != "it" || r.PID != process.pid || !r.Alive() {
-		t.Fatalf("record %+v, alive: %v; want it, %d", r, r.Alive(), process.pid)
+	if r.Name != "it" || r.PID != process.PID || !r.Alive() {
+		t.Fatalf("record %+v, alive: %v; want it, %d", r, r.Alive(), process.PID)
 	}
 	require.NoError(t, Kill([]Record{r}))
 	<-process.Ended()

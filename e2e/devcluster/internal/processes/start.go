@@ -30,15 +30,14 @@ type Spec struct {
 // Process is a process that the calling one has started.
 type Process struct {
 	// Spec from which it was started.
-	Spec    Spec
-	pid     int
-	started time.Time
+	Spec Spec
+	PID  int
 	// asked reports whether the caller has asked it to end, before or after it did.
 	asked atomic.Bool
 	ended chan struct{}
-	// ran is how long it ran, and err how it ended. Both are set when it has ended.
-	ran time.Duration
-	err error
+	// Ran is how long it ran, and Err how it ended. Both are set when it has ended.
+	Ran time.Duration
+	Err error
 }
 
 const recordSuffix = ".pid"
@@ -77,18 +76,13 @@ func Start(spec Spec, directory string, lock *os.File) (*Process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
-	process := &Process{Spec: spec, pid: command.Process.Pid, started: time.Now(), ended: make(chan struct{})}
+	process, started := &Process{Spec: spec, PID: command.Process.Pid, ended: make(chan struct{})}, time.Now()
 	go func() {
-		process.err = command.Wait()
-		process.ran = time.Since(process.started)
+		process.Err = command.Wait()
+		process.Ran = time.Since(started)
 		close(process.ended)
 	}()
 	return process, nil
-}
-
-// PID is the number of the process.
-func (p *Process) PID() int {
-	return p.pid
 }
 
 // Ended is closed when the process has ended.
@@ -96,9 +90,14 @@ func (p *Process) Ended() <-chan struct{} {
 	return p.ended
 }
 
-// Ran is how long the process ran. It must have ended.
-func (p *Process) Ran() time.Duration {
-	return p.ran
+// Runs reports whether the process has not ended.
+func (p *Process) Runs() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
 }
 
 // Asked reports whether the calling process has asked this one to end, before or after it ended by itself.
@@ -106,16 +105,11 @@ func (p *Process) Asked() bool {
 	return p.asked.Load()
 }
 
-// Succeeded reports whether the process ended without an error. It must have ended.
-func (p *Process) Succeeded() bool {
-	return p.err == nil
-}
-
 // Failure says how the process ended, with the end of its log. It must have ended.
 func (p *Process) Failure() error {
 	how := "exit status 0"
-	if p.err != nil {
-		how = p.err.Error()
+	if p.Err != nil {
+		how = p.Err.Error()
 	}
 	return fmt.Errorf("%s ended (%s), its log ends with:\n%s", p.Spec.Name, how, Tail(p.Spec.Log, 20))
 }

@@ -55,21 +55,16 @@ func waitForEnd(records []Record, limit time.Duration) []Record {
 // Kill ends a process that the caller has started with all its children, whether it is recorded or not.
 func (p *Process) Kill() {
 	p.asked.Store(true)
-	select {
-	case <-p.ended:
-		return
-	default:
+	if p.Runs() {
+		_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 	}
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.ended
 }
 
 // Terminate asks a process that the caller has started to end.
 func (p *Process) Terminate() {
 	p.asked.Store(true)
-	select {
-	case <-p.ended:
-	default:
-		_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	if p.Runs() {
+		_ = syscall.Kill(-p.PID, syscall.SIGTERM)
 	}
 }
