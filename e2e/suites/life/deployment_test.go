@@ -184,14 +184,6 @@ func (w *world) objects(name string) suite.Look {
 	}
 }
 
-// asksFor is kubectl patch of a service's replicas in the deployment.
-func (w *world) asksFor(name, service string, replicas int) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-		return w.patches(name, service, fmt.Sprintf(`{"op":"add","path":"/replicas","value":%d}`, replicas))(
-			ctx, t, config)
-	}
-}
-
 // patches is kubectl patch of a service, by JSON patches with paths below it.
 func (w *world) patches(name, service string, patches ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {

@@ -24,7 +24,6 @@ var stories = []struct {
 	{name: "serving", tell: ofDeployments(serving)},
 	{name: "deletion", tell: ofDeployments(deletion)},
 	{name: "statefulset", tell: ofDeployments(statefulSet), operatorDies: true},
-	{name: "near", tell: ofDeployments(near)},
 	{name: "several nodes to a replica", tell: ofDeployments(severalNodes)},
 	{name: "whole job", tell: ofDeployments(wholeJob)},
 	{name: "whole deployment", tell: ofDeployments(wholeDeployment)},
