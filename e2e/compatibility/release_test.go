@@ -126,19 +126,3 @@ func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	assert.Empty(t, cmp.Diff([]string{"3", "2", "1"}, uids), "objects by UID (-want +got)")
 }
-
-func TestStorageKey(t *testing.T) {
-	for want, parts := range map[string][4]string{
-		"/registry/grove.io/podcliquesets/ns/a":      {"grove.io", "podcliquesets", "ns", "a"},
-		"/registry/kai.scheduler/topologies/a":       {"kai.scheduler", "topologies", "", "a"},
-		"/registry/scheduling.run.ai/podgroups/ns/a": {"scheduling.run.ai", "podgroups", "ns", "a"},
-		"/registry/pods/ns/a":                        {"", "pods", "ns", "a"},
-		"/registry/services/specs/ns/a":              {"", "services", "ns", "a"},
-		"/registry/jobs/ns/a":                        {"batch", "jobs", "ns", "a"},
-		"/registry/rolebindings/ns/a":                {"rbac.authorization.k8s.io", "rolebindings", "ns", "a"},
-	} {
-		if got := compatibility.StorageKey(parts[0], parts[1], parts[2], parts[3]); got != want {
-			t.Errorf("the key is %s, want %s", got, want)
-		}
-	}
-}

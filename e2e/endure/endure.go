@@ -88,7 +88,7 @@ func Run(ctx context.Context, own *live.Own, options Options) (*Report, error) {
 			_ = proxy.Close()
 		}
 	}()
-	idle, err := c.metrics(ctx)
+	idle, err := c.figures(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func Run(ctx context.Context, own *live.Own, options Options) (*Report, error) {
 	if err := c.rest(ctx, "end"); err != nil {
 		return nil, err
 	}
-	after, err := c.metrics(ctx)
+	after, err := c.figures(ctx)
 	if err != nil {
 		return nil, err
 	}

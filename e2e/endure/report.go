@@ -4,13 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"k8s.io/client-go/rest"
 
 	"packtree.dev/e2e/devcluster"
 )
@@ -68,46 +63,24 @@ func (c *Campaign) report() *Report {
 	return &Report{Seed: c.Seed, Counts: c.counts, Acts: c.log}
 }
 
-// metrics are the figures of each program, sums over their labels.
-func (c *Campaign) metrics(ctx context.Context) (map[string]map[string]float64, error) {
-	authorized, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true,
-		CertData: c.Server.CertData, KeyData: c.Server.KeyData, CertFile: c.Server.CertFile, KeyFile: c.Server.KeyFile}})
-	if err != nil {
-		return nil, err
-	}
+// figures are the gauges of each program, sums over their labels.
+func (c *Campaign) figures(ctx context.Context) (map[string]map[string]float64, error) {
 	all := map[string]map[string]float64{}
 	for _, program := range devcluster.Components {
+		sums := map[string]float64{}
 		// A program that has just started may not know its clients yet.
-		if err := insist(ctx, func(ctx context.Context) (err error) {
-			all[program], err = gauges(ctx, &http.Client{Transport: authorized}, c.Machine.Metrics(program))
+		if err := insist(ctx, func(ctx context.Context) error {
+			families, err := c.Metrics(ctx, program)
+			for figure, family := range families {
+				for _, metric := range family.GetMetric() {
+					sums[figure] += metric.GetGauge().GetValue()
+				}
+			}
 			return err
 		}); err != nil {
-			return nil, fmt.Errorf("reading the metrics of %s: %w", program, err)
+			return nil, err
 		}
+		all[program] = sums
 	}
 	return all, nil
-}
-
-func gauges(ctx context.Context, authorized *http.Client, address string) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := authorized.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(answer.Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", answer.Status, err)
-	}
-	sums := map[string]float64{}
-	for figure, family := range families {
-		for _, metric := range family.Metric {
-			sums[figure] += metric.GetGauge().GetValue()
-		}
-	}
-	return sums, nil
 }

@@ -12,27 +12,24 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Explained reports whether a workload that cannot fit says so: none of its pods has a node, the scheduler has proved
+// Explained checks whether a workload that cannot fit says so: none of its pods has a node, the scheduler has proved
 // for one of its PodGroups that there is no place, and the Ready condition of the user's own object has that sentence.
-func (c *Cluster) Explained(ctx context.Context, object *unstructured.Unstructured) (bool, string, error) {
-	if state, err := c.nothingBound(ctx, object); err != nil || state != "" {
-		return false, state, err
+func (c *Cluster) Explained(object *unstructured.Unstructured) Look {
+	return func(ctx context.Context) (bool, string, error) {
+		if state, err := c.nothingBound(ctx, object); err != nil || state != "" {
+			return false, state, err
+		}
+		proof, err := c.proof(ctx, object)
+		if err != nil || proof == "" {
+			return false, "no PodGroup of " + Name(object) + " has the condition Scheduled with reason Infeasible", err
+		}
+		ready, err := c.Condition(ctx, object, "Ready")
+		if err != nil || ready == nil {
+			return false, Name(object) + " has no Ready condition", err
+		}
+		return ready.Status == metav1.ConditionFalse && strings.Contains(ready.Message, proof),
+			fmt.Sprintf("it is Ready=%s: %q, and the scheduler says %q", ready.Status, ready.Message, proof), nil
 	}
-	proof, err := c.proof(ctx, object)
-	if err != nil || proof == "" {
-		return false, "no PodGroup of " + Name(object) + " has the condition Scheduled with reason Infeasible", err
-	}
-	ready, err := c.Condition(ctx, object, "Ready")
-	switch {
-	case err != nil:
-		return false, "", err
-	case ready == nil:
-		return false, Name(object) + " has no Ready condition", nil
-	case ready.Status != metav1.ConditionFalse || !strings.Contains(ready.Message, proof):
-		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status,
-			ready.Message, proof), nil
-	}
-	return true, "", nil
 }
 
 // nothingBound returns what is wrong: too few pods yet, or a pod on a node.

@@ -92,18 +92,6 @@ func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (st
 	return string(output), nil
 }
 
-// StartKubeScheduler starts the scheduler of usual clusters in a cluster without components: kube-scheduler, which our
-// program is without a configuration. It ends with the context, and the caller has to wait for that.
-func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
-	program := filepath.Join(o.Machine.Root(), "bin", "kai-topology-plugin")
-	scheduler := exec.CommandContext(ctx, program, "--kubeconfig="+o.Machine.Kubeconfig, "--leader-elect=false",
-		"--secure-port=0")
-	if err := scheduler.Start(); err != nil {
-		return nil, fmt.Errorf("starting kube-scheduler: %w", err)
-	}
-	return scheduler, nil
-}
-
 // Behind restarts a program, which from then on reaches the API server through a proxy.
 func (o *Own) Behind(ctx context.Context, program string, proxy *apiproxy.Proxy) error {
 	if err := o.Machine.Stop(ctx, program); err != nil {

@@ -29,24 +29,15 @@ const namespace = "default"
 // patience is how long one wait may take before the demo gives up.
 const patience = 4 * time.Minute
 
-func main() { os.Exit(render.ExecuteUntilStopped(newCommand())) }
-
-func newCommand() *cobra.Command {
-	return &cobra.Command{
+func main() {
+	// When the pipe with the output is closed, the cluster still has to be taken down.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(render.ExecuteUntilStopped(&cobra.Command{
 		Use:   "demo",
-		Short: "Everything in docs/examples, on a control plane of its own: applied, placed, checked, drawn",
-		Long: `Brings up the dev cluster, applies everything in docs/examples, waits until every pod runs and the
-workload that cannot fit says why, checks each constraint by the labels of the nodes, draws the placement, and takes the
-cluster down again.
-
-With KEEP=1 in the environment the cluster stays up, and the demo ends with how to reach it.`,
-		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			// When the pipe with the output is closed, the cluster still has to be taken down.
-			signal.Ignore(syscall.SIGPIPE)
-			return run(command.Context(), command.OutOrStdout())
-		},
-	}
+		Short: "Apply, place, check and draw docs/examples on a control plane of its own, which stays with KEEP=1",
+		Args:  cobra.NoArgs,
+		RunE:  func(command *cobra.Command, _ []string) error { return run(command.Context(), command.OutOrStdout()) },
+	}))
 }
 
 // run brings the cluster up, shows the examples, and takes the cluster down again, whatever happened.
@@ -101,23 +92,19 @@ func (d *demo) place(ctx context.Context, all []examples.Example) error {
 	}
 	d.say("%d examples are applied", len(all))
 	for _, example := range all {
-		if !example.Fits {
-			object := example.Objects[0]
-			if err := d.wait(ctx, live.Name(object)+" says why it cannot fit",
-				func(ctx context.Context) (bool, string, error) { return d.Explained(ctx, object) }); err != nil {
-				return err
-			}
-			continue
-		}
 		for _, object := range example.Objects {
 			workload, is, err := d.Workload(ctx, object)
 			if err != nil {
 				return err
 			}
-			if !is {
+			what, look := "all pods of "+workload.Object+" run", d.Runs(workload, namespace)
+			switch {
+			case !is:
 				continue
+			case !example.Fits:
+				what, look = live.Name(object)+" says why it cannot fit", d.Explained(object)
 			}
-			if err := d.wait(ctx, "all pods of "+workload.Object+" run", d.Runs(workload, namespace)); err != nil {
+			if err := d.wait(ctx, what, look); err != nil {
 				return fmt.Errorf("%w\n%s", err, d.Reasons(ctx, namespace))
 			}
 		}
@@ -142,17 +129,17 @@ func (d *demo) draw(ctx context.Context) error {
 func (d *demo) judge(ctx context.Context, all []examples.Example) error {
 	var broken []error
 	for _, example := range all {
-		if !example.Fits {
-			ready, err := d.Condition(ctx, example.Objects[0], "Ready")
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(d.out, "  %s waits: %s\n", live.Name(example.Objects[0]), ready.Message)
-			continue
-		}
 		for _, object := range example.Objects {
 			if _, is, err := d.Workload(ctx, object); err != nil || !is {
 				broken = append(broken, err)
+				continue
+			}
+			if !example.Fits {
+				ready, err := d.Condition(ctx, object, "Ready")
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(d.out, "  %s waits: %s\n", live.Name(object), ready.Message)
 				continue
 			}
 			findings, err := d.Findings(ctx, object)

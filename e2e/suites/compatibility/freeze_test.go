@@ -37,12 +37,12 @@ func TestFreeze(t *testing.T) {
 	played, err := os.ReadFile(nodes)
 	require.NoError(t, err)
 	i := bringUp(t, nodes, nil)
-	i.works(ctx, t, compatibility.Namespace)
+	i.works(ctx, t, namespace)
 	var objects []*unstructured.Unstructured
 	last, since := "", time.Now()
 	i.until(ctx, t, "nothing changes any more", func(ctx context.Context) (bool, string, error) {
 		var err error
-		objects, err = compatibility.Kept(ctx, i)
+		objects, err = kept(ctx, i)
 		now := ""
 		for _, object := range objects {
 			now += string(object.GetUID()) + object.GetResourceVersion() + " "

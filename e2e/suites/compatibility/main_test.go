@@ -51,9 +51,9 @@ func (i *installation) asks(ctx context.Context, t *testing.T, namespace string,
 
 func (i *installation) report(ctx context.Context) string {
 	text := ""
-	for _, namespace := range []string{compatibility.Namespace, newcomers, early} {
-		text += i.Reasons(ctx, namespace)
-		said, _ := i.Kubectl(ctx, namespace, "get", "dgd,pcs,pclq,pcsg,podgangs,podgroups.scheduling.run.ai,pods",
+	for _, space := range []string{namespace, newcomers, early} {
+		text += i.Reasons(ctx, space)
+		said, _ := i.Kubectl(ctx, space, "get", "dgd,pcs,pclq,pcsg,podgangs,podgroups.scheduling.run.ai,pods",
 			"-o", "wide")
 		text += said
 	}

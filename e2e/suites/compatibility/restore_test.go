@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"packtree.dev/e2e/compatibility"
 	"packtree.dev/e2e/live"
 )
 
@@ -24,8 +23,8 @@ const controllerManager = "kube-controller-manager"
 func (i *installation) restores(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	i.forgets(ctx, t)
-	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: compatibility.Namespace}}))
-	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(compatibility.Namespace))
+	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(namespace))
 	i.must(ctx, t, i.Machine.Stop(ctx, controllerManager))
 	for _, object := range objects {
 		mapping, err := i.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(),
@@ -33,13 +32,11 @@ func (i *installation) restores(ctx context.Context, t *testing.T, objects []*un
 		i.must(ctx, t, err)
 		value, err := json.Marshal(object)
 		i.must(ctx, t, err)
-		key := compatibility.StorageKey(mapping.Resource.Group, mapping.Resource.Resource, object.GetNamespace(),
-			object.GetName())
-		i.must(ctx, t, i.Machine.Store(ctx, key, value))
+		i.must(ctx, t, i.Machine.Store(ctx, storageKey(mapping.Resource, object.GetNamespace(), object.GetName()), value))
 	}
 	wanted := memoryOf(objects)
 	i.until(ctx, t, "the API server serves what was restored", func(ctx context.Context) (bool, string, error) {
-		served, err := compatibility.Kept(ctx, i)
+		served, err := kept(ctx, i)
 		difference := wanted.difference(memoryOf(served))
 		return difference == "", difference, err
 	})
@@ -49,7 +46,7 @@ func (i *installation) restores(ctx context.Context, t *testing.T, objects []*un
 // forgets deletes the objects that the programs made by themselves while the cluster came up.
 func (i *installation) forgets(ctx context.Context, t *testing.T) {
 	t.Helper()
-	made, err := compatibility.Kept(ctx, i)
+	made, err := kept(ctx, i)
 	i.must(ctx, t, err)
 	unheld := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	for _, object := range made { // The garbage collector may be first where the owner of an object has gone.
@@ -57,7 +54,7 @@ func (i *installation) forgets(ctx context.Context, t *testing.T) {
 		i.must(ctx, t, client.IgnoreNotFound(i.Delete(ctx, object)))
 	}
 	i.until(ctx, t, "nothing is left of the installation before", func(ctx context.Context) (bool, string, error) {
-		left, err := compatibility.Kept(ctx, i)
+		left, err := kept(ctx, i)
 		return len(left) == 0, fmt.Sprintf("%d objects", len(left)), err
 	})
 }

@@ -72,9 +72,7 @@ func (i *installation) works(ctx context.Context, t *testing.T, namespace string
 		i.must(ctx, t, err)
 		switch {
 		case object.GetName() == tooLarge:
-			i.until(ctx, t, "it says that it has no room", func(ctx context.Context) (bool, string, error) {
-				return i.Explained(ctx, object)
-			})
+			i.until(ctx, t, "it says that it has no room", i.Explained(object))
 		case is:
 			i.until(ctx, t, live.Name(object)+" runs", i.Runs(workload, namespace))
 		}
@@ -86,7 +84,7 @@ const tooLarge = "too-large"
 
 func (i *installation) keeps(ctx context.Context, t *testing.T, when string, before memory) {
 	t.Helper()
-	objects, err := compatibility.Kept(ctx, i)
+	objects, err := kept(ctx, i)
 	i.must(ctx, t, err)
 	if difference := before.difference(memoryOf(objects)); difference != "" {
 		t.Fatalf("%s not all is as it was:\n%s\n%s", when, difference, i.report(ctx))
@@ -98,7 +96,7 @@ func (i *installation) keeps(ctx context.Context, t *testing.T, when string, bef
 func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memory) {
 	t.Helper()
 	pods := &corev1.PodList{}
-	i.must(ctx, t, i.List(ctx, pods, client.InNamespace(compatibility.Namespace)))
+	i.must(ctx, t, i.List(ctx, pods, client.InNamespace(namespace)))
 	at := slices.IndexFunc(pods.Items,
 		func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, "chat-0-frontend-") })
 	if at < 0 {
@@ -111,14 +109,14 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 			`[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
 		{"scale", "pcsg", "engine-0-copy", "--replicas=3"},
 	} {
-		i.asks(ctx, t, compatibility.Namespace, command...)
+		i.asks(ctx, t, namespace, command...)
 	}
 	// One frontend more, and a leader with two workers; what has no room keeps waiting.
 	wanted := runningBut(pods.Items, nil) + 1 + 3
 	i.until(ctx, t, "what was lost is replaced, and what was asked for has come",
 		func(ctx context.Context) (bool, string, error) {
 			var now corev1.PodList
-			err := i.List(ctx, &now, client.InNamespace(compatibility.Namespace))
+			err := i.List(ctx, &now, client.InNamespace(namespace))
 			running := runningBut(now.Items, lost)
 			return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
 		})
@@ -129,18 +127,18 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 // meanwhile is done afterwards.
 func (i *installation) outlivesTheRelease(ctx context.Context, t *testing.T) {
 	t.Helper()
-	objects, err := compatibility.Kept(ctx, i)
+	objects, err := kept(ctx, i)
 	i.must(ctx, t, err)
 	var pods corev1.PodList
-	i.must(ctx, t, i.List(ctx, &pods, client.InNamespace(compatibility.Namespace)))
+	i.must(ctx, t, i.List(ctx, &pods, client.InNamespace(namespace)))
 	i.must(ctx, t, i.Machine.Uninstall(ctx))
-	i.asks(ctx, t, compatibility.Namespace, "scale", "pcsg", "engine-0-copy", "--replicas=2")
+	i.asks(ctx, t, namespace, "scale", "pcsg", "engine-0-copy", "--replicas=2")
 	i.keeps(ctx, t, "without the release", memoryOf(objects))
 	i.must(ctx, t, i.Machine.Install(ctx, nil))
 	wanted := runningBut(pods.Items, nil) - 3
 	i.until(ctx, t, "a copy of three pods has gone, as was asked for", func(ctx context.Context) (bool, string, error) {
 		var now corev1.PodList
-		err := i.List(ctx, &now, client.InNamespace(compatibility.Namespace))
+		err := i.List(ctx, &now, client.InNamespace(namespace))
 		running := runningBut(now.Items, nil)
 		return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
 	})
@@ -161,13 +159,13 @@ func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
 // release.
 func (i *installation) letsGo(ctx context.Context, t *testing.T) {
 	t.Helper()
-	i.asks(ctx, t, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods",
+	i.asks(ctx, t, namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods",
 		"--all", "--wait=false")
 	i.until(ctx, t, "everything is gone", func(ctx context.Context) (bool, string, error) {
-		objects, err := compatibility.Kept(ctx, i)
+		objects, err := kept(ctx, i)
 		left := ""
 		for _, object := range objects {
-			if object.GetNamespace() == compatibility.Namespace && object.GetName() != "default" {
+			if object.GetNamespace() == namespace && object.GetName() != "default" {
 				left += " " + object.GetKind() + "/" + object.GetName()
 			}
 		}

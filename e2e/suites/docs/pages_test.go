@@ -3,6 +3,8 @@ package docs_test
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +128,7 @@ fi
 kubectl get crds -l app.kubernetes.io/part-of=packtree -o name | xargs -r kubectl delete`
 
 // becomePlain ends Packtree's programs, deletes everything that was installed for them, and starts the scheduler that
-// usual clusters have.
+// usual clusters have: kube-scheduler, which our program is without a configuration.
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {
@@ -136,7 +138,8 @@ func becomePlain(t *testing.T, own *live.Own) {
 		""); err != nil {
 		t.Fatalf("removing Packtree: %v\n%s", err, output)
 	}
-	scheduler, err := own.StartKubeScheduler(t.Context())
-	require.NoError(t, err)
+	scheduler := exec.CommandContext(t.Context(), filepath.Join(own.Machine.Root(), "bin", "kai-topology-plugin"),
+		"--kubeconfig="+own.Machine.Kubeconfig, "--leader-elect=false", "--secure-port=0")
+	require.NoError(t, scheduler.Start())
 	t.Cleanup(func() { _ = scheduler.Wait() })
 }

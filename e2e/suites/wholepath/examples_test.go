@@ -99,7 +99,7 @@ func constraintsHold(objects []*unstructured.Unstructured) types.StepFunc {
 func cannotFit(object *unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		worldOf(object.GetNamespace()).Until(ctx, t, live.Name(object)+" says why it cannot run",
-			func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) })
+			cluster.Explained(object))
 		return ctx
 	}
 }

@@ -56,7 +56,7 @@ fi
 # A Prometheus that looks for what it reads in Kubernetes alone, and what our dashboards and alerts would ask it.
 go -C "$here/../promql" build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o "$root/bin/tools/prometheus" github.com/prometheus/prometheus/cmd/prometheus
 go -C "$root/e2e" run ./cmd/images -o "$archives" -user "$user" "packtree-test/prometheus:local=$root/bin/tools/prometheus"
-go -C "$here/../promql" run . -queries "$root/charts" >"$archives/queries.json"
+go -C "$here/../promql" run . "$root/charts" >"$archives/queries.json"
 # Compiled here: where it runs there may be no network to fetch modules by.
 go -C "$root/e2e" test -c -vet=off -o "$root/bin/docs.test" ./suites/docs
 if [ -n "${E2E_KIND_IMAGE:-}" ]; then exec "$here/docker.sh" "$@"; fi

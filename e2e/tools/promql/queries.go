@@ -23,6 +23,7 @@ type query struct {
 	// Place of the query, in messages about it.
 	Place string
 	Text  string
+	Uses  []use
 	// wants are labels that the query shows besides those of the expression.
 	wants []string
 }
@@ -97,6 +98,11 @@ func queriesOf(charts string) ([]query, error) {
 			queries = append(queries,
 				query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr,
 					wants: named(alertLabel, text)})
+		}
+	}
+	for i := range queries {
+		if queries[i].Uses, err = usesOf(queries[i]); err != nil {
+			return nil, err
 		}
 	}
 	return queries, nil

@@ -11,14 +11,11 @@ import (
 
 // use is one metric in a query.
 type use struct {
-	Chart string `json:"chart"`
-	// Place is the panel, variable or alert.
-	Place  string `json:"place"`
-	Metric string `json:"metric"`
+	Metric string
 	// Labels that the metric must have: the ones that are selected by, grouped by, or shown.
-	Labels []string `json:"labels"`
+	Labels []string
 	// Values by which labels are selected, without a dashboard's variables.
-	Values map[string][]string `json:"values"`
+	Values map[string][]string
 }
 
 // usesOf parses a query and returns the metrics that it uses.
@@ -33,7 +30,7 @@ func usesOf(q query) ([]use, error) {
 		if !ok {
 			return nil
 		}
-		found := use{Chart: q.Chart, Place: q.Place, Metric: selector.Name, Values: map[string][]string{}}
+		found := use{Metric: selector.Name, Values: map[string][]string{}}
 		wanted := slices.Clone(q.wants)
 		for _, matcher := range selector.LabelMatchers {
 			if matcher.Name == labels.MetricName {
