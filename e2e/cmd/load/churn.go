@@ -17,23 +17,46 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// churn measures our scheduler in a busy cluster: so many pods a second end, plain ones of the same size come, and
-// gangs wait for whole nodes, which never become free.
-func (b *bench) churn(ctx context.Context) (err error) {
-	const name = "churn"
+// churn measures the schedulers in a busy cluster: so many pods a second end, plain ones of the same size come, and
+// gangs wait for whole nodes, which never become free. For the unmodified scheduler these are pods without a gang.
+func (b *bench) churn(ctx context.Context) error {
+	for _, by := range []scheduler{unmodified, native, ours} {
+		name := "churn-" + by.program
+		if err := b.churnBy(ctx, by, name); err != nil {
+			return fmt.Errorf("%s: %w", by.program, err)
+		}
+		if err := b.clear(ctx, waiting(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting is the name of the workload of gangs that wait.
+func waiting(name string) string { return name + "-waits" }
+
+func (b *bench) churnBy(ctx context.Context, by scheduler, name string) error {
 	scenario := fmt.Sprintf("%d pods/s end, %d gangs wait", b.Ending, b.Waiting)
-	standing, err := b.fill(ctx, name)
+	standing, err := b.fill(ctx, by, name)
 	if err != nil {
 		return err
 	}
-	if _, err := b.newLease(ctx, ours); err != nil {
+	lease, err := b.newLease(ctx, by)
+	if err != nil {
 		return err
 	}
-	if err := b.Machine.Start(ctx, ours.program); err != nil {
+	if err := b.Machine.Start(ctx, by.program); err != nil {
 		return err
 	}
-	pid := b.Machine.PID(ours.program)
-	if err := b.quiet(ctx, ours.program); err != nil {
+	err = b.until(ctx, by.program+" schedules", func(ctx context.Context) (bool, string, error) {
+		err := client.IgnoreNotFound(b.Get(ctx, client.ObjectKeyFromObject(lease), lease))
+		return lease.Spec.AcquireTime != nil, "it has not got its lease", err
+	})
+	if err != nil {
+		return err
+	}
+	pid := b.Machine.PID(by.program)
+	if err := b.settle(ctx, by.program); err != nil {
 		return err
 	}
 	before, err := computedBy(pid)
@@ -41,12 +64,12 @@ func (b *bench) churn(ctx context.Context) (err error) {
 		return err
 	}
 	began := time.Now()
-	waits, samples, err := b.replace(ctx, name, pid, standing)
+	waits, samples, err := b.replace(ctx, by, name, pid, standing)
 	if err != nil {
 		return err
 	}
 	if len(waits) == 0 {
-		return fmt.Errorf("no pod got a node; the scheduler said last:\n%s", b.LogLines(ours.program, "", 20))
+		return fmt.Errorf("no pod got a node; the scheduler said last:\n%s", b.LogLines(by.program, "", 20))
 	}
 	elapsed := time.Since(began).Seconds()
 	after, err := computedBy(pid)
@@ -64,9 +87,20 @@ func (b *bench) churn(ctx context.Context) (err error) {
 		"ms until bound, median":    float64(waits[len(waits)/2].Milliseconds()),
 		"ms until bound, 99 of 100": float64(waits[len(waits)*99/100].Milliseconds()),
 	} {
-		b.measured(ours, scenario, figure, value)
+		b.measured(by, scenario, figure, value)
 	}
-	return b.Machine.Stop(ctx, ours.program)
+	return b.Machine.Stop(ctx, by.program)
+}
+
+// settle waits until a scheduler has tried all gangs and rests. One that tries them again and again never does.
+func (b *bench) settle(ctx context.Context, program string) error {
+	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if err := b.quiet(limited, program); limited.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	b.say("%s does not rest", program)
+	return nil
 }
 
 // busy is how many GPUs of each node are in use.
@@ -74,10 +108,10 @@ const busy = gpusPerNode * 3 / 4
 
 // fill has plain pods on three quarters of the GPUs, and gangs that wait. It returns the pods in an order in which no
 // node becomes free.
-func (b *bench) fill(ctx context.Context, name string) (standing []*corev1.Pod, err error) {
+func (b *bench) fill(ctx context.Context, by scheduler, name string) (standing []*corev1.Pod, err error) {
 	for gpu := range busy {
 		for i, node := range nodes(b.Nodes) {
-			pod := podOf(name, fmt.Sprintf("%s-%05d-%d", name, i, gpu), ours.takes)
+			pod := podOf(name, fmt.Sprintf("%s-%05d-%d", name, i, gpu), by.takes)
 			pod.Spec.NodeName = node.Name
 			standing = append(standing, pod)
 		}
@@ -86,7 +120,7 @@ func (b *bench) fill(ctx context.Context, name string) (standing []*corev1.Pod, 
 		return nil, err
 	}
 	w := oneDomain(2, 2*b.Waiting)
-	groups, pods := w.objects(name+"-waits", ours)
+	groups, pods := w.objects(waiting(name), by)
 	for _, pod := range pods {
 		whole := pod.Spec.Containers[0].Resources
 		whole.Requests[live.GPU] = *resource.NewQuantity(gpusPerNode, resource.DecimalSI)
@@ -98,7 +132,7 @@ func (b *bench) fill(ctx context.Context, name string) (standing []*corev1.Pod, 
 // of memory of a process. Pods that have none a minute after the last one came are left out: the scheduler lags behind,
 // or they ended before.
 func (b *bench) replace(
-	ctx context.Context, name string, pid int, standing []*corev1.Pod,
+	ctx context.Context, by scheduler, name string, pid int, standing []*corev1.Pod,
 ) (waits []time.Duration, samples []float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
@@ -128,7 +162,7 @@ func (b *bench) replace(
 	}
 	err = parallel(ctx, numbers, func(ctx context.Context, i int) error {
 		<-tick.C
-		pod := podOf(name+"-new", fmt.Sprintf("%s-new-%05d", name, i), ours.takes)
+		pod := podOf(name+"-new", fmt.Sprintf("%s-new-%05d", name, i), by.takes)
 		gone := pod.DeepCopy()
 		if gone.Name = fmt.Sprintf("%s-new-%05d", name, i-len(standing)); i < len(standing) {
 			gone = standing[i]

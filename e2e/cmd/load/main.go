@@ -24,9 +24,9 @@ its own, each in one rack, or in one block if a rack is too small. Ours binds th
 each gang in one zone, each of its groups, of up to 100 pods, in one rack.
 
 Rounds are repeated, every other one in reverse, and the report has medians; RATIO is to the same figure of
-kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. With --ending ours is measured
-alone, for a minute or more in which pods end and come and gangs wait: what it computes, how long plain pods wait, and
-whether its memory grows. With --standing it is measured beside so many running pods: how long it takes from its start,
+kube-scheduler, for the same pods, or for its plain ones where it has no such gangs. With --ending both are measured for
+a minute or more in which pods end and come and gangs wait: what they compute, how long plain pods wait, and whether
+their memory grows. With --standing it is measured beside so many running pods: how long it takes from its start,
 and from the end of the leader, until the next gang is bound. With --queued gangs of 2 to 16 pods in one rack each come,
 without Kueue and then with it, from two queues with half of the GPUs each: how long it takes until all pods of a gang
 are bound, from its admission by Kueue or from its creation.
@@ -63,7 +63,7 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.Nodes, "nodes", 5000, "nodes of 8 GPUs, 16 to a rack")
 	flags.IntVar(&o.Pods, "pods", 4000, "pods in each turn")
 	flags.IntSliceVar(&o.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs")
-	flags.IntVar(&o.Ending, "ending", 0, "measure ours alone, in a busy cluster in which so many pods a second end")
+	flags.IntVar(&o.Ending, "ending", 0, "measure in a busy cluster in which so many pods a second end")
 	flags.IntVar(&o.Waiting, "waiting", 1000, "gangs that wait meanwhile")
 	flags.DurationVar(&o.For, "for", time.Minute, "how long they end and come")
 	flags.IntVar(&o.Standing, "standing", 0, "measure the start and the change of leader of ours beside so many pods")
