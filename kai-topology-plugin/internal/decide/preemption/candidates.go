@@ -22,10 +22,8 @@ type PodGroups func(gang.Key) (*scheduling.PodGroup, error)
 
 // Candidates are the pods that stand around a gang that does not fit.
 type Candidates struct {
-	// workloads can be asked to leave; pods are theirs, in the same order, and gangs their keys.
+	// workloads can be asked to leave.
 	workloads []Workload
-	pods      [][]*corev1.Pod
-	gangs     []gang.Key
 	// leaving are pods, of whatever gang and priority, that are being deleted.
 	leaving []*corev1.Pod
 	budgets Budgets
@@ -47,14 +45,14 @@ func CandidatesAmong(
 	rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets, mayLeave func(pods []*corev1.Pod) bool,
 ) (*Candidates, error) {
 	c := &Candidates{budgets: budgets, below: rank.Priority}
-	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
+	add := func(workload Workload, pods []*corev1.Pod) {
 		if len(pods) > 0 && mayLeave(pods) && workload.mayLeaveFor(rank.Priority) {
-			c.add(key, workload, pods)
+			c.add(workload, pods)
 		}
 	}
 	gangs, plain := c.standing(nodes, rank.Gang)
 	for _, pod := range plain {
-		add(gang.Key{}, Workload{Priority: kubeframework.Priority(pod)}, []*corev1.Pod{pod})
+		add(Workload{Priority: kubeframework.Priority(pod)}, []*corev1.Pod{pod})
 	}
 	for key, pods := range gangs {
 		workload, err := podGroups.WorkloadOf(key, pods)
@@ -62,10 +60,10 @@ func CandidatesAmong(
 			return nil, err
 		}
 		useful, left := workload.leftovers(pods)
-		add(key, workload, useful)
+		add(workload, useful)
 		for _, pods := range left {
 			if workload.Priority <= rank.Priority {
-				add(key, workload.useless(), pods)
+				add(workload.useless(), pods)
 			}
 		}
 	}
@@ -86,7 +84,7 @@ func LeftoversBelow(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, b
 		below := rank.Compare(gang.Rank{Priority: workload.Priority, Since: workload.created, Gang: key}) < 0
 		for _, pods := range left {
 			if below && !workload.Protected {
-				c.add(key, workload.useless(), pods)
+				c.add(workload.useless(), pods)
 			}
 		}
 	}
@@ -99,7 +97,7 @@ func CandidatesOf(gangs sets.Set[gang.Key], nodes []fwk.NodeInfo) (*Candidates, 
 	standing, _ := c.standing(nodes, gang.Key{})
 	for key, pods := range standing {
 		if gangs.Has(key) {
-			c.add(key, Workload{Gang: true}, pods)
+			c.add(Workload{Gang: true, key: key}, pods)
 		}
 	}
 	return c, c.sort()
@@ -149,15 +147,12 @@ func (w *Workload) leftovers(pods []*corev1.Pod) (useful []*corev1.Pod, useless 
 
 // useless is a group of the gang that is given back: no pod of it costs anything.
 func (w *Workload) useless() Workload {
-	return Workload{Protected: w.Protected, Priority: math.MinInt32}
+	return Workload{key: w.key, Protected: w.Protected, Priority: math.MinInt32}
 }
 
 // WorkloadOf returns a gang that has the given running pods, at least one, without its Pods.
 func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, error) {
-	workload := Workload{Gang: true, Priority: kubeframework.Priority(pods[0])}
-	for _, pod := range pods {
-		workload.Priority = max(workload.Priority, kubeframework.Priority(pod))
-	}
+	workload := Workload{Gang: true, key: key, Priority: (&gang.Gang{Standing: pods}).Priority()}
 	podGroup, err := read(key)
 	if apierrors.IsNotFound(err) {
 		return workload, nil
@@ -174,59 +169,54 @@ func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, er
 	return workload, nil
 }
 
-func (c *Candidates) add(key gang.Key, workload Workload, pods []*corev1.Pod) {
+func (c *Candidates) add(workload Workload, pods []*corev1.Pod) {
+	for _, pod := range pods {
+		workload.Pods = append(workload.Pods, Pod{pod: pod})
+	}
 	c.workloads = append(c.workloads, workload)
-	c.pods = append(c.pods, pods)
-	c.gangs = append(c.gangs, key)
 }
 
 // sort brings the workloads into an order that depends on their names alone, and reads their pods.
 func (c *Candidates) sort() error {
-	order := make([]int, len(c.workloads))
-	for i := range order {
-		order[i] = i
-		slices.SortFunc(c.pods[i], func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(
-			cmp.Compare(c.pods[a][0].Namespace, c.pods[b][0].Namespace),
-			cmp.Compare(c.gangs[a].Name, c.gangs[b].Name),
-			cmp.Compare(c.pods[a][0].Name, c.pods[b][0].Name),
-		)
-	})
-	sorted := Candidates{leaving: c.leaving, budgets: c.budgets, below: c.below}
-	for _, i := range order {
-		workload := c.workloads[i]
-		for _, pod := range c.pods[i] {
-			read, err := c.read(pod)
-			if err != nil {
+	for i := range c.workloads {
+		pods := c.workloads[i].Pods
+		slices.SortFunc(pods, func(a, b Pod) int { return cmp.Compare(a.pod.Name, b.pod.Name) })
+		for at := range pods {
+			if err := c.read(&pods[at]); err != nil {
 				return err
 			}
-			workload.Pods = append(workload.Pods, read)
 		}
-		sorted.add(c.gangs[i], workload, c.pods[i])
 	}
-	*c = sorted
+	slices.SortFunc(c.workloads, func(a, b Workload) int {
+		first, second := a.Pods[0].pod, b.Pods[0].pod
+		return cmp.Or(
+			cmp.Compare(first.Namespace, second.Namespace),
+			cmp.Compare(a.key.Name, b.key.Name),
+			cmp.Compare(first.Name, second.Name),
+		)
+	})
 	return nil
 }
 
-func (c *Candidates) read(pod *corev1.Pod) (Pod, error) {
-	requests, err := kubeframework.Requests(pod)
-	if err != nil {
-		return Pod{}, fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+func (c *Candidates) read(read *Pod) (err error) {
+	pod := read.pod
+	if read.Requests, err = kubeframework.Requests(pod); err != nil {
+		return fmt.Errorf("reading the requests of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return Pod{
-		ID: clusterview.StandingID(pod), Node: pod.Spec.NodeName, Requests: requests, Leaf: gang.LeafOf(pod),
-		Since: pod.CreationTimestamp.Time, Budgets: c.budgets.counting(pod),
-	}, nil
+	read.ID, read.Node, read.Leaf = clusterview.StandingID(pod), pod.Spec.NodeName, gang.LeafOf(pod)
+	read.Since, read.Budgets = pod.CreationTimestamp.Time, c.budgets.counting(pod)
+	return nil
 }
 
 // byNode returns all pods of the candidates by their node.
 func (c *Candidates) byNode() map[string][]*corev1.Pod {
 	result := map[string][]*corev1.Pod{}
-	for _, pods := range append(slices.Clone(c.pods), c.leaving) {
-		for _, pod := range pods {
-			result[pod.Spec.NodeName] = append(result[pod.Spec.NodeName], pod)
+	for _, pod := range c.leaving {
+		result[pod.Spec.NodeName] = append(result[pod.Spec.NodeName], pod)
+	}
+	for _, workload := range c.workloads {
+		for _, pod := range workload.Pods {
+			result[pod.Node] = append(result[pod.Node], pod.pod)
 		}
 	}
 	return result

@@ -212,7 +212,7 @@ func (s *search) pieces(taken set, workload int) []func(leaves []bool) []bool {
 	}
 	var pieces []func([]bool) []bool
 	for _, group := range w.Tree.Groups()[1:] {
-		pieces = append(pieces, stays(func(pod int) bool { return w.within(group, pod) }))
+		pieces = append(pieces, stays(func(pod int) bool { return gang.Within(w.Tree, group.Name, w.Pods[pod].Leaf) }))
 	}
 	pods := make([]int, len(w.Pods))
 	for p := range pods {

@@ -117,8 +117,9 @@ func (r Request) confirm(answer *Answer) (*Choice, error) {
 	}
 	var victims []*corev1.Pod
 	for _, v := range answer.Victims {
-		pod := r.Candidates.pods[v.Workload][v.Pod]
-		made.Victims = append(made.Victims, Preempted{Pod: pod, Gang: r.Candidates.gangs[v.Workload]})
+		workload := &r.Candidates.workloads[v.Workload]
+		pod := workload.Pods[v.Pod].pod
+		made.Victims = append(made.Victims, Preempted{Pod: pod, Gang: workload.key})
 		victims = append(victims, pod)
 	}
 	var planned *solve.Answer

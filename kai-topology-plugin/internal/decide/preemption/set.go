@@ -17,7 +17,7 @@ func (s set) has(workload, pod int) bool {
 // with returns the set with another choice for one workload.
 func (s set) with(workload int, leaves []bool) set {
 	other := maps.Clone(s)
-	if anyOf(leaves) {
+	if slices.Contains(leaves, true) {
 		other[workload] = leaves
 	} else {
 		delete(other, workload)

@@ -19,12 +19,6 @@ type Standing struct {
 	known sync.Map
 }
 
-// standingGang is a gang and its pods that have a node, in the order of the workload's.
-type standingGang struct {
-	Workload
-	pods []*corev1.Pod
-}
-
 // MayLeave reports whether a pod can be asked to leave for one of a priority: any pod of no gang, for kube-scheduler
 // has compared their priorities, and of a gang that is not protected if all of its pods are below that priority.
 func (s *Standing) MayLeave(pod *corev1.Pod, priority int32) bool {
@@ -53,13 +47,13 @@ func (s *Standing) Companions(victims []*corev1.Pod) ([]*corev1.Pod, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading gang %s: %w", key, err)
 		}
-		leaves := make([]bool, len(found.pods))
-		for i, pod := range found.pods {
-			leaves[i] = names[pod.Name]
+		leaves := make([]bool, len(found.Pods))
+		for i := range found.Pods {
+			leaves[i] = names[found.Pods[i].pod.Name]
 		}
 		found.Complete(leaves)
-		for i, pod := range found.pods {
-			if leaves[i] && !names[pod.Name] {
+		for i := range found.Pods {
+			if pod := found.Pods[i].pod; leaves[i] && !names[pod.Name] {
 				more = append(more, pod)
 			}
 		}
@@ -67,26 +61,21 @@ func (s *Standing) Companions(victims []*corev1.Pod) ([]*corev1.Pod, error) {
 	return more, nil
 }
 
-func (s *Standing) gangOf(key gang.Key) (*standingGang, error) {
-	read, _ := s.known.LoadOrStore(key, sync.OnceValues(func() (*standingGang, error) { return s.read(key) }))
-	return read.(func() (*standingGang, error))()
+func (s *Standing) gangOf(key gang.Key) (*Workload, error) {
+	read, _ := s.known.LoadOrStore(key, sync.OnceValues(func() (*Workload, error) { return s.read(key) }))
+	return read.(func() (*Workload, error))()
 }
 
-func (s *Standing) read(key gang.Key) (*standingGang, error) {
+func (s *Standing) read(key gang.Key) (*Workload, error) {
 	members, err := s.Members(key)
-	if err != nil {
-		return nil, err
+	pods := gang.StandingOf(members)
+	if err != nil || len(pods) == 0 {
+		return &Workload{}, err
 	}
-	found := &standingGang{pods: gang.StandingOf(members)}
-	if len(found.pods) == 0 {
-		return found, nil
-	}
-	if found.Workload, err = s.PodGroups.WorkloadOf(key, found.pods); err != nil {
-		return nil, err
-	}
-	for _, pod := range found.pods {
-		found.Pods = append(found.Pods, Pod{Leaf: gang.LeafOf(pod)})
+	found, err := s.PodGroups.WorkloadOf(key, pods)
+	for _, pod := range pods {
+		found.Pods = append(found.Pods, Pod{pod: pod, Leaf: gang.LeafOf(pod)})
 	}
 	found.index()
-	return found, nil
+	return &found, err
 }

@@ -1,16 +1,21 @@
 package preemption
 
 import (
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
 )
 
 // Workload is a gang that stands, or a single pod that belongs to none.
 type Workload struct {
-	// Gang is set for a gang.
+	// Gang is set for a gang, and key names it.
 	Gang bool
+	key  gang.Key
 	// Tree has the minima of a gang. A gang with an invalid PodGroup has none, and leaves as a whole or not at all.
 	Tree *podgrouptree.Tree
 	// Priority is the highest of its pods.
@@ -40,6 +45,8 @@ type Pod struct {
 	Since time.Time
 	// Budgets are the PodDisruptionBudgets that count the pod, as indices.
 	Budgets []int
+
+	pod *corev1.Pod
 }
 
 // mayLeaveFor reports whether the workload can be asked to leave for one of a priority.
@@ -49,7 +56,7 @@ func (w *Workload) mayLeaveFor(priority int32) bool { return !w.Protected && w.P
 // below its minimum leaves as a whole, and so does the gang. While the groups keep their minima, no further pod leaves.
 // It reports whether the whole workload leaves.
 func (w *Workload) Complete(leaves []bool) (whole bool) {
-	if !anyOf(leaves) {
+	if !slices.Contains(leaves, true) {
 		return len(leaves) == 0
 	}
 	if w.Tree == nil {
@@ -57,21 +64,7 @@ func (w *Workload) Complete(leaves []bool) (whole bool) {
 		return true
 	}
 	w.settle(w.Tree.Root, leaves)
-	for _, leaving := range leaves {
-		if !leaving {
-			return false
-		}
-	}
-	return true
-}
-
-func anyOf(leaves []bool) bool {
-	for _, leaving := range leaves {
-		if leaving {
-			return true
-		}
-	}
-	return false
+	return !slices.Contains(leaves, false)
 }
 
 func takeAll(leaves []bool) {
@@ -137,14 +130,4 @@ func (w *Workload) take(group *podgrouptree.Group, leaves []bool) {
 	for _, child := range group.Children {
 		w.take(child, leaves)
 	}
-}
-
-// within reports whether a pod belongs to the group or to one below it.
-func (w *Workload) within(group *podgrouptree.Group, pod int) bool {
-	for g := w.Tree.Leaf(w.Pods[pod].Leaf); g != nil; g = g.Parent {
-		if g == group {
-			return true
-		}
-	}
-	return false
 }
