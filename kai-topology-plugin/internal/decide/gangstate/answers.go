@@ -189,10 +189,10 @@ func (s *State) Planned(
 			r.ended = nil  // It has all that it needs without them.
 		}
 		r.remember(version, pod, given, asked.Pending)
-		r.placement = lastPlacement{asked.PodGroup.UID, given.Placement(len(asked.Pending))}
+		r.placement = given.Placement(len(asked.Pending))
 		r.open(version, asked.Tree, further, placements)
 		r.closePreemption() // The room is held by the plan from now on.
-		r.delayed, r.delayEnds = since{}, time.Time{}
+		r.delayed, r.delayEnds = time.Time{}, time.Time{}
 		if s.redeem(r.key, placements) {
 			r.owes = true // It may have been planned elsewhere than where room was kept for it.
 		}
@@ -214,7 +214,7 @@ func (s *State) foresee(
 	r.foresee(asked.Priority(), rooms, func(key gang.Key) time.Time {
 		life := followersLife
 		if key == r.key {
-			life = r.expectedFor(asked.PodGroup.UID, now)
+			life = r.expectedFor(now)
 		}
 		e.again(life)
 		return now.Add(life)

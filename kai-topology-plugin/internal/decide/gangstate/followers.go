@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -24,17 +22,15 @@ const (
 
 // leading is the wait of a gang that leads for the pods of one that follows.
 type leading struct {
-	podGroup types.UID
-	until    time.Time
-	over     bool
-	awaits   gang.Key
+	until  time.Time
+	over   bool
+	awaits gang.Key
 }
 
 // awaitFollower says what a gang that leads waits for, empty if it does not: see followersWait.
 func (s *State) awaitFollower(e *Effects, r *record, now time.Time) string {
 	level := r.podGroup.Annotations[scheduling.AnnotationSharedRequired]
-	waited := r.leading.podGroup == r.podGroup.UID && r.leading.over
-	if base, ok := gang.BaseOf(r.podGroup); !ok || base != r.key || level == "" || waited {
+	if base, ok := gang.BaseOf(r.podGroup); !ok || base != r.key || level == "" || r.leading.over {
 		return ""
 	}
 	lacking := s.lackingFollower(r)
@@ -42,8 +38,8 @@ func (s *State) awaitFollower(e *Effects, r *record, now time.Time) string {
 		r.leading.awaits = gang.Key{}
 		return ""
 	}
-	if r.leading.podGroup != r.podGroup.UID || r.leading.until.IsZero() {
-		r.leading = leading{podGroup: r.podGroup.UID, until: now.Add(followersWait)}
+	if r.leading.until.IsZero() {
+		r.leading.until = now.Add(followersWait)
 		e.again(followersWait)
 	}
 	r.leading.awaits = lacking.key
@@ -83,9 +79,9 @@ func (s *State) followerAppeared(e *Effects, r *record, now time.Time) {
 // expectedFor returns for how long room may be kept for the pods that a gang is expected to have; at least 0. A gang
 // that is planned again and again, because its pods cannot be bound, keeps room for expectedLife in every
 // followersLife and no longer.
-func (r *record) expectedFor(podGroup types.UID, now time.Time) time.Duration {
-	if r.planned.podGroup != podGroup || r.planned.time.IsZero() || now.Sub(r.planned.time) >= followersLife {
-		r.planned = since{podGroup: podGroup, time: now}
+func (r *record) expectedFor(now time.Time) time.Duration {
+	if r.planned.IsZero() || now.Sub(r.planned) >= followersLife {
+		r.planned = now
 	}
-	return max(0, expectedLife-now.Sub(r.planned.time))
+	return max(0, expectedLife-now.Sub(r.planned))
 }

@@ -156,10 +156,13 @@ func TestAGangThatIsPlannedAgainAndAgainKeepsNoOtherOutForLong(t *testing.T) {
 		0: expectedLife, time.Second: expectedLife - time.Second, expectedLife: 0, followersLife - time.Second: 0,
 		followersLife: expectedLife,
 	} {
-		r := New(anyone, nil).record(mine)
-		r.expectedFor("uid", start)
-		assert.Equal(t, want, r.expectedFor("uid", start.Add(after)), "%s after it was planned first, room is kept", after)
-		assert.Equal(t, expectedLife, r.expectedFor("another", start.Add(after)),
-			"for another PodGroup of the name it is kept")
+		state := known(1)
+		r := state.record(mine)
+		r.expectedFor(start)
+		assert.Equal(t, want, r.expectedFor(start.Add(after)), "%s after it was planned first, room is kept", after)
+		another := groupOf(1)
+		another.UID = "another"
+		state.PodGroupChanged(groupOf(1), another, start)
+		assert.Equal(t, expectedLife, r.expectedFor(start.Add(after)), "for another PodGroup of the name it is kept")
 	}
 }

@@ -161,7 +161,7 @@ func (s *State) letGo(e *Effects, r *record) {
 	e.Allow = append(e.Allow, slices.DeleteFunc(slices.Clone(waited),
 		func(pod types.UID) bool { return r.rides(r.assumed[pod]) })...)
 	if !r.plan.letGo && !r.plan.further {
-		e.Released = &Released{Gang: r.key, Pods: len(waited), Placement: r.placement.how}
+		e.Released = &Released{Gang: r.key, Pods: len(waited), Placement: r.placement}
 	}
 	r.plan.letGo = true
 	r.plan.room.priority = keptFromNone
@@ -202,7 +202,7 @@ func (s *State) breakPlan(e *Effects, r *record, cause Invalidation, reason stri
 		return
 	}
 	r.endPlan()
-	r.placement = lastPlacement{}
+	r.placement = nil
 	e.Broken = append(e.Broken, Broken{Gang: r.key, Cause: cause, Reason: reason})
 	e.reject(r.waiting(), reason)
 	if cause == NodeRefused {

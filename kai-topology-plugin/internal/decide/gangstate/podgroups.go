@@ -59,9 +59,7 @@ func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Tim
 func (s *State) podGroupGone(podGroup *scheduling.PodGroup, now time.Time) Effects {
 	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
 		s.setPodGroup(r, nil)
-		r.ended = nil
-		r.parsed, r.attempts, r.leading, r.planned = parsed{}, attempts{}, leading{}, since{}
-		r.delayed, r.delayEnds = since{}, time.Time{}
+		r.parsed = parsed{}
 		clear(r.ranks)
 		s.trimSeats(e, r)
 		s.gangChanged(e, r, now)
@@ -79,11 +77,8 @@ func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 			}
 		}
 	}
-	if r.podGroup != nil && podGroup != nil && r.podGroup.UID != podGroup.UID {
-		r.ended = nil
-	}
 	if podGroup == nil || !r.isOf(podGroup.UID) {
-		r.repair, r.progress = Repair{}, Progress{}
+		r.ofPodGroup = ofPodGroup{}
 	}
 	if r.podGroup = podGroup; podGroup == nil {
 		return

@@ -126,10 +126,13 @@ func (s *State) MayPreempt(podGroup *scheduling.PodGroup, now time.Time) (may bo
 		return true, effects
 	}
 	effects = s.change(keyOf(podGroup), func(r *record, e *Effects) {
-		if r.delayed.podGroup != podGroup.UID || r.delayed.time.IsZero() {
-			r.delayed = since{podGroup: podGroup.UID, time: now}
+		if !r.isOf(podGroup.UID) {
+			return // Word of it comes, and has the gang tried again.
 		}
-		rest := delay.Duration - now.Sub(r.delayed.time)
+		if r.delayed.IsZero() {
+			r.delayed = now
+		}
+		rest := delay.Duration - now.Sub(r.delayed)
 		if may = rest <= 0; !may {
 			r.delayEnds = now.Add(rest)
 			e.again(rest)

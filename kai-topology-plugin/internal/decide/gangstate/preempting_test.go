@@ -120,8 +120,11 @@ func TestRoomThatIsBeingMadeIsRespected(t *testing.T) {
 
 func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 	state := New(anyone, nil)
-	state.change(mine, func(r *record, _ *Effects) { r.members.Show(pod("a"), anyone) })
 	group := asking().PodGroup
+	state.change(mine, func(r *record, _ *Effects) {
+		r.members.Show(pod("a"), anyone)
+		r.podGroup = group
+	})
 	may := func(after time.Duration) bool {
 		may, effects := state.MayPreempt(group, start.Add(after))
 		if want := time.Minute - after; !may && effects.Again != want {

@@ -89,9 +89,8 @@ type record struct {
 	assumed map[types.UID]*assumed
 	// kept is the room that is kept for the gang and its followers.
 	kept []*reservation
-	// done are the completed pods that still exist, and ended counts the deleted ones by their leaf.
-	done  map[types.UID]*corev1.Pod
-	ended map[string]int
+	// done are the completed pods that still exist.
+	done map[types.UID]*corev1.Pod
 	// claims are claims of pods on their way to a node, with volumes that are not provisioned yet or devices to be
 	// prepared.
 	claims map[types.UID]string
@@ -100,47 +99,41 @@ type record struct {
 
 	last *answer
 	// edited is the number of the last edit that concerns the gang: its own, or one of a gang that it depends on.
-	edited   int64
-	attempts attempts
+	edited int64
 	// preempting is the preemption for the gang; nil if there is none.
 	preempting *preempting
-	// delayed is since when the gang has waited for room to become free by itself, and delayEnds when it has waited
-	// for long enough; the zero time if it need not be activated then.
-	delayed   since
-	delayEnds time.Time
-	// leading is its wait for the pods of its followers.
-	leading leading
-	// planned is when room was first kept for pods that it is expected to have.
-	planned since
 	// overtaken has what the gang waits for, and the gangs that took it; nil if it does not wait.
 	overtaken *overtaken
 
 	// yields is how often gangs ahead were let go first since the gang was placed last.
 	yields int
 
-	// placement is how close together its pods were placed when it was planned last.
-	placement lastPlacement
-
-	// repair is what is done about pods that the gang of its PodGroup has lost, and progress how far its move has come.
-	repair   Repair
-	progress Progress
 	// stays is set once the last seat of a move was given up, until it turns out that the gang is not moved again.
 	stays bool
 	// complete is since when the gang has had all pods that it needs; zero if that was reported.
 	complete time.Time
+
+	ofPodGroup
 }
 
-// lastPlacement is how close together the gang of a PodGroup was placed; nil if that is not known, or it prefers no
-// level.
-type lastPlacement struct {
-	podGroup types.UID
-	how      *scheduling.PlacementStatus
-}
-
-// since is a time in the life of a PodGroup; its zero value is none.
-type since struct {
-	podGroup types.UID
-	time     time.Time
+// ofPodGroup is what is known of the gang of one PodGroup. It ends with that.
+type ofPodGroup struct {
+	attempts attempts
+	// ended counts the deleted pods that had done their work, by their leaf.
+	ended map[string]int
+	// delayed is since when the gang has waited for room to become free by itself, and delayEnds when it has waited
+	// for long enough; the zero time if it need not be activated then.
+	delayed, delayEnds time.Time
+	// leading is its wait for the pods of its followers.
+	leading leading
+	// planned is when room was first kept for pods that it is expected to have.
+	planned time.Time
+	// placement is how close together its pods were placed when it was planned last; nil if that is not known, or it
+	// prefers no level.
+	placement *scheduling.PlacementStatus
+	// repair is what is done about pods that it has lost, and progress how far its move has come.
+	repair   Repair
+	progress Progress
 }
 
 // parsed is a PodGroup as it was read.

@@ -56,11 +56,8 @@ func (s *State) Status(podGroup *scheduling.PodGroup) Status {
 	if r.last != nil {
 		status.Last = r.last.given
 	}
-	if r.placement.podGroup == podGroup.UID {
-		status.Placement = r.placement.how
-	}
 	if r.isOf(podGroup.UID) {
-		status.Repair = r.repair
+		status.Placement, status.Repair = r.placement, r.repair
 	}
 	return status
 }
