@@ -443,7 +443,7 @@ func (s *scheduler) overtake(key gang.Key) {
 	for i, pod := range asked.Pending[:min(len(asked.Pending), len(s.nodes))] {
 		placements = append(placements, Placement{Pod: pod, Node: s.nodes[i]})
 	}
-	s.do(s.state.ReserveOverdue(key, placements, len(placements), s.now, time.Minute))
+	s.do(s.state.ReserveOverdue(key, placements, countedOn(len(placements)), s.now, time.Minute))
 }
 
 // decide gives a gang free nodes, if there are as many as it needs. It does not look again at nodes on which it has

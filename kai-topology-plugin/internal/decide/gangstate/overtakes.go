@@ -188,7 +188,7 @@ func (s *State) replaces(rank gang.Rank) bool {
 // ReserveOverdue reserves room for a gang that is overdue, until the given time unless pods leave it: see Extend.
 // Without placements nothing helps the gang. Its next attempt comes when twice as many gangs have overtaken it.
 func (s *State) ReserveOverdue(
-	key gang.Key, placements []Placement, pods int, now time.Time, life time.Duration,
+	key gang.Key, placements []Placement, standing func(nodes []string) int, now time.Time, life time.Duration,
 ) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		known := r.overtaken
@@ -200,7 +200,8 @@ func (s *State) ReserveOverdue(
 			known.limit *= 2
 			return
 		}
-		r.keep(&reservation{purpose: cleared, priority: keptFromNone, until: now.Add(life), blockers: pods}, placements...)
+		v := r.keep(&reservation{purpose: cleared, priority: keptFromNone, until: now.Add(life)}, placements...)
+		v.blockers = standing(slices.Compact(v.nodes()))
 		e.again(life)
 		e.writeStatus(key)
 	})

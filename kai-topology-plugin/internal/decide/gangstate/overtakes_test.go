@@ -61,7 +61,7 @@ func reserve(s *State, pods int, now time.Time, nodes ...string) Effects {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 		placements = append(placements, Placement{Pod: pod, Node: node})
 	}
-	return s.ReserveOverdue(big.Rank.Gang, placements, pods, now, life)
+	return s.ReserveOverdue(big.Rank.Gang, placements, countedOn(pods), now, life)
 }
 
 func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
@@ -240,7 +240,7 @@ func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
 		key, _ := state.Overdue(small)
 		require.NotEqual(t, gang.Key{}, key, "none is overdue after %d", i)
 		member := Placement{Pod: pod(key.Name), Node: "n"}
-		state.ReserveOverdue(key, []Placement{member}, 1, start, life)
+		state.ReserveOverdue(key, []Placement{member}, countedOn(1), start, life)
 	}
 	key, _ := state.Overdue(small)
 	assert.Equal(t, gang.Key{}, key, "%v is overdue beside %d that have room", key, maxReserved)

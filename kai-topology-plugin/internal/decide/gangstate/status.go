@@ -137,7 +137,7 @@ func (s *State) Leads(now time.Time) (effects Effects) {
 			continue
 		}
 		s.dropMove(&effects, r)
-		if isMoving(r.podGroup) {
+		if IsMoving(r.podGroup) {
 			s.restoreSeats(&effects, r, now)
 		}
 		s.tidy(r)
@@ -145,8 +145,8 @@ func (s *State) Leads(now time.Time) (effects Effects) {
 	return effects
 }
 
-// isMoving reports whether the seats that a status lists are held for a move.
-func isMoving(podGroup *scheduling.PodGroup) bool {
+// IsMoving reports whether the seats that a status lists are held for a move.
+func IsMoving(podGroup *scheduling.PodGroup) bool {
 	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 	return planned != nil && planned.Reason == scheduling.ReasonMoving
 }
@@ -157,7 +157,7 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
 	}
-	hold, moves := holdOf(r.podGroup), isMoving(r.podGroup)
+	hold, moves := holdOf(r.podGroup), IsMoving(r.podGroup)
 	if moves {
 		hold = MoveHold(r.podGroup)
 	}

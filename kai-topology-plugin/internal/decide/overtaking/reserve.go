@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
@@ -70,7 +69,7 @@ func (r *Reserver) Before(
 			placements = placementsOf(request.Gang.Pending, choice.Nodes)
 		}
 	}
-	effects = r.Gangs.ReserveOverdue(key, placements, r.standing(nodesOf(placements)), now, r.For)
+	effects = r.Gangs.ReserveOverdue(key, placements, r.standing, now, r.For)
 	return len(placements) > 0, effects, nil
 }
 
@@ -81,14 +80,6 @@ func placementsOf(pods []*corev1.Pod, nodes map[string]string) (placements []gan
 		}
 	}
 	return placements
-}
-
-func nodesOf(placements []gangstate.Placement) []string {
-	nodes := sets.New[string]()
-	for _, placement := range placements {
-		nodes.Insert(placement.Node)
-	}
-	return nodes.UnsortedList()
 }
 
 // Extend has the room that is reserved for a gang last longer if pods have left it, now that the gang was tried and

@@ -208,7 +208,7 @@ func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 	}
 	s.Gangs.PodGroupChanged(s.big.PodGroup, nil, start)
 	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), 0, s.Gangs.Now(), nil)
-	s.Gangs.ReserveOverdue(s.big.Key(), slices.Clone(placements), 0, start, time.Hour)
+	s.Gangs.ReserveOverdue(s.big.Key(), slices.Clone(placements), func([]string) int { return 0 }, start, time.Hour)
 	got := Note(s.kept())
 	assert.True(t, strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved"), "it says %q", got)
 }

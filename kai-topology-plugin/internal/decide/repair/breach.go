@@ -90,32 +90,17 @@ func (b *breach) ladder(leaf *podgrouptree.Group, known map[*podgrouptree.Group]
 			continue
 		}
 		if known[at] == nil {
-			known[at] = &group{Group: at, pods: b.within(at)}
+			others := func(pod *corev1.Pod) bool { return !b.in(at, pod) }
+			known[at] = &group{Group: at, pods: slices.DeleteFunc(slices.Clone(b.kept), others)}
 		}
 		rungs = append(rungs, known[at])
 	}
 	return rungs
 }
 
-// within returns the pods of a group that stand.
-func (b *breach) within(top *podgrouptree.Group) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range b.kept {
-		if b.in(top, pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
 // in reports whether a pod is of a group, or of one below it.
 func (b *breach) in(top *podgrouptree.Group, pod *corev1.Pod) bool {
-	for at := b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)); at != nil; at = at.Parent {
-		if at == top {
-			return true
-		}
-	}
-	return false
+	return gang.Within(b.turn.Gang.Tree, top.Name, gang.LeafOf(pod))
 }
 
 // root is the whole gang.

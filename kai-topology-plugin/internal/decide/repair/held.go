@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 )
 
@@ -45,10 +46,10 @@ func (p *planner) confirm(ctx context.Context, hit *breach) error {
 }
 
 // pin returns the pods that have a seat, each restricted to its node, and whether every seat has a pod.
-func pin(pods []*corev1.Pod, held []Seat) (pinned []*corev1.Pod, complete bool) {
+func pin(pods []*corev1.Pod, held []gangstate.Placement) (pinned []*corev1.Pod, complete bool) {
 	left := slices.Clone(held)
 	for _, pod := range pods {
-		at := slices.IndexFunc(left, func(seat Seat) bool { return gang.LeafOf(seat.Pod) == gang.LeafOf(pod) })
+		at := slices.IndexFunc(left, func(seat gangstate.Placement) bool { return gang.LeafOf(seat.Pod) == gang.LeafOf(pod) })
 		if at < 0 {
 			continue
 		}

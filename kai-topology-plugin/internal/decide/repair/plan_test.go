@@ -19,10 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
-	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -170,13 +170,6 @@ func TestPlans(t *testing.T) {
 				return ""
 			}},
 			want: []string{"g: moving the whole gang (1 pod) from l/rack z/r1 to z/r2 might help, but it is not known whether volume claim v of pod g-1 can be used there"}},
-		"room that the scheduler keeps is not free": {cluster: racks + hurt, move: all,
-			rules: repair.Rules{Kept: func(gang.Key, int32) clusterview.Reserved {
-				other := read(t, pods("o", "", 4, "")).Pods[0]
-				other.UID = "o"
-				return clusterview.Reserved{"z-r2-n1": {other}}
-			}},
-			want: []string{"g: no placement was found for the gang, even if all its pods moved"}},
 		"pods that are about to be stopped count as lost": {
 			cluster: racks + nodes(4, "z-r2-n3") + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 2, "z-r1-n1", "z-r1-n1", ""), move: all,
 			change: func(cluster *inventory.Inventory) {
@@ -240,7 +233,7 @@ func TestSeatsThatAreHeldAreConfirmed(t *testing.T) {
 			for i, node := range c.held {
 				like := cluster.Pods[0].DeepCopy()
 				like.UID, like.Name = types.UID(fmt.Sprint(i)), fmt.Sprint(i)
-				asked[0].Held = append(asked[0].Held, repair.Seat{Pod: like, Node: elsewhere + node})
+				asked[0].Held = append(asked[0].Held, gangstate.Placement{Pod: like, Node: elsewhere + node})
 			}
 			plan := plansOf(t, cluster, repair.Rules{}, asked)[key]
 			require.Equal(t, c.stays, plan.Reason == "", "got %+v", plan)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
@@ -36,7 +37,7 @@ type option struct {
 	moved []*group
 	// moving are the pods of these groups that could have stayed where they are.
 	moving []*corev1.Pod
-	seats  []Seat
+	seats  []gangstate.Placement
 	plan   Plan
 }
 
@@ -88,7 +89,7 @@ func (p *planner) option(
 		found = &option{moved: moved, moving: moving}
 		for _, pod := range turn.Gang.Pending {
 			if node, ok := answer.Nodes[pod.Name]; ok {
-				found.seats = append(found.seats, Seat{Pod: pod, Node: node})
+				found.seats = append(found.seats, gangstate.Placement{Pod: pod, Node: node})
 			}
 		}
 		return nil
@@ -123,7 +124,7 @@ func (p *planner) fits(found *option) bool {
 }
 
 // relocations says from where to where groups go.
-func (p *planner) relocations(hit *breach, moved []*group, seats []Seat) (all []Relocation) {
+func (p *planner) relocations(hit *breach, moved []*group, seats []gangstate.Placement) (all []Relocation) {
 	for _, group := range moved {
 		one := Relocation{SubGroup: group.Name, Pods: len(group.pods), Level: group.Constraint.RequiredTopologyLevel}
 		if one.Level != "" {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -19,13 +20,7 @@ type Asked struct {
 	Gang   gang.Key
 	Policy repairpolicy.Policy
 	// Held are the seats that are held for a move which was decided before.
-	Held []Seat
-}
-
-// Seat is a pod and the node that is to have it.
-type Seat struct {
-	Pod  *corev1.Pod
-	Node string
+	Held []gangstate.Placement
 }
 
 // Plan is what is to be done about a gang.
@@ -41,7 +36,7 @@ type Plan struct {
 	// Leaving are the pods to evict, including pods of moved groups on nodes that are about to stop them. Seats are the
 	// nodes for them and for the lost pods. Both are empty unless the pods may be moved.
 	Leaving []*corev1.Pod
-	Seats   []Seat
+	Seats   []gangstate.Placement
 	// Confirmed is set if the seats are the held ones.
 	Confirmed bool
 }
@@ -60,13 +55,10 @@ type Relocation struct {
 }
 
 // Plans decides about gangs one after the other, so that no two get the same room. A gang that cannot be planned has no
-// plan. The table has the cluster as it is.
+// plan. The table has the cluster as it is, and the room that the scheduler keeps.
 func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if rules.Kept != nil {
-		table = table.Respecting(rules.Kept)
-	}
 	p := newPlanner(table, &rules)
 
 	// 1. The gangs that have lost pods, in order of rank. Pods on nodes that are about to stop them are lost.

@@ -6,16 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
-	"packtree.dev/kai-topology-plugin/internal/model/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // Rules are what the scheduler and others demand of every move.
 type Rules struct {
-	// Kept returns the room that the scheduler keeps from a gang of some priority.
-	Kept func(asking gang.Key, priority int32) clusterview.Reserved
 	// Tied names a claim of a pod that may be of no use on another node; empty if there is none. Nil if no pod has any.
 	Tied func(pod *corev1.Pod) string
 	// Budgets are the PodDisruptionBudgets that evictions use up.
@@ -23,7 +20,9 @@ type Rules struct {
 }
 
 // forbids returns why pods must not be evicted; empty if they may.
-func (p *planner) forbids(hit *breach, moved []*group, leaving []*corev1.Pod, seats []Seat) (reason, obstacle string) {
+func (p *planner) forbids(
+	hit *breach, moved []*group, leaving []*corev1.Pod, seats []gangstate.Placement,
+) (reason, obstacle string) {
 	if p.rules == nil {
 		return "", ""
 	}

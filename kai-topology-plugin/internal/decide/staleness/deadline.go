@@ -14,13 +14,21 @@ import (
 // Deadline returns when a gang is to be stopped unless it has what it needs again by then, and false if it is not to be
 // stopped. It follows from the PodGroup alone, so that a restart of the scheduler neither forgets nor prolongs it.
 func Deadline(podGroup *scheduling.PodGroup) (time.Time, bool) {
-	grace := podGroup.Spec.StalenessGracePeriod
-	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
-	if grace == nil || grace.Duration < 0 || condition == nil ||
-		condition.Status != metav1.ConditionFalse || condition.Reason != scheduling.ReasonBelowMinimum {
+	grace, below := podGroup.Spec.StalenessGracePeriod, BelowMinimum(podGroup)
+	if grace == nil || grace.Duration < 0 || below == nil {
 		return time.Time{}, false
 	}
-	return condition.LastTransitionTime.Add(grace.Duration), true
+	return below.LastTransitionTime.Add(grace.Duration), true
+}
+
+// BelowMinimum returns the condition by which a gang has lost pods that it needs; nil if it has not.
+func BelowMinimum(podGroup *scheduling.PodGroup) *metav1.Condition {
+	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
+	if condition == nil || condition.Status != metav1.ConditionFalse ||
+		condition.Reason != scheduling.ReasonBelowMinimum {
+		return nil
+	}
+	return condition
 }
 
 // Leftovers returns when the pods of each group are to be stopped that the gang can do without, and that has fewer than

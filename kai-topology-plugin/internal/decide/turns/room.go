@@ -14,13 +14,19 @@ import (
 // KeepingRoom returns the table in which the seats that statuses of PodGroups have are kept from gangs. When a seat
 // ends does not matter: the moment of a cluster that was read is not known.
 func (t *Table) KeepingRoom() *Table {
-	keeping := *t
-	keeping.seats = map[gang.Key][]gangstate.Placement{}
+	seats := map[gang.Key][]gangstate.Placement{}
 	for _, podGroup := range t.inventory.PodGroups {
 		key := gang.KeyOfPodGroup(podGroup)
-		keeping.seats[key] = gangstate.ToldSeats(podGroup, t.members[key])
+		seats[key] = gangstate.ToldSeats(podGroup, t.members[key])
 	}
-	return &keeping
+	return t.Holding(seats)
+}
+
+// Holding returns the table in which seats of gangs are kept from others.
+func (t *Table) Holding(seats map[gang.Key][]gangstate.Placement) *Table {
+	holding := *t
+	holding.seats = seats
+	return &holding
 }
 
 // SeatsFrom returns the seats that a gang has to leave alone: those of others that are not below it.

@@ -46,11 +46,7 @@ type admission struct {
 }
 
 // admitBy starts to answer checks as soon as this process leads. Kueue may be installed later.
-func (p *Plugin) admitBy(ctx context.Context, leading <-chan struct{}) error {
-	client, err := dynamic.NewForConfig(forCustomResources(p.handle.KubeConfig()))
-	if err != nil {
-		return fmt.Errorf("creating client for Kueue: %w", err)
-	}
+func (p *Plugin) admitBy(ctx context.Context, client dynamic.Interface, leading <-chan struct{}) error {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	checks, workloads := factory.ForResource(kueue.AdmissionChecks), factory.ForResource(kueue.Workloads)
 	a := &admission{

@@ -31,7 +31,7 @@ type executor struct {
 	clock     clock.PassiveClock
 	status    *podgroupstatus.Writer
 	announcer *gangevents.Announcer
-	alarms    alarms
+	alarm     alarm
 	// provided is sent when pods need not wait for volumes of others any more.
 	provided broadcast
 	// leads is set once this process schedules.
@@ -81,7 +81,7 @@ func (e *executor) do(effects gangstate.Effects) {
 	}
 	e.unnominate(effects.Nominations)
 	if effects.Again > 0 {
-		e.alarms.after(effects.Again, func() { e.do(e.gangs.Tick(e.clock.Now())) })
+		e.alarm.after(effects.Again, func() { e.do(e.gangs.Tick(e.clock.Now())) })
 	}
 }
 
@@ -166,38 +166,37 @@ func (e *executor) patchStatus(ctx context.Context, pod *corev1.Pod, status *cor
 	return err
 }
 
-// alarms are moments at which a function runs, once each, however often that is asked for. The function may ask again;
-// without alarms, every caller would then ask again at every moment to come.
-type alarms struct {
-	mu      sync.Mutex
-	pending map[int64]bool // By the moment in units of grain.
+// alarm is the next moment at which a function runs, which says then when it is to run again.
+type alarm struct {
+	mu    sync.Mutex
+	at    time.Time
+	timer *time.Timer
 }
 
-// grain is by how much an alarm may be late.
+// grain is by how much the alarm may be late: what is due together is done together.
 const grain = 10 * time.Millisecond
 
-// longest is after which an alarm goes off at the latest: a user may write of centuries, which are more nanoseconds
+// longest is after which the alarm goes off at the latest: a user may write of centuries, which are more nanoseconds
 // than can be counted from 1970.
 const longest = 24 * time.Hour
 
-// after does something some time from now, at the latest after a day, unless that is to be done at the same moment
-// already.
-func (a *alarms) after(wait time.Duration, do func()) {
-	now := time.Now()
-	wait = min(wait, longest)
-	moment := now.Add(wait).UnixNano()/int64(grain) + 1
+// after has the function run some time from now at the latest.
+func (a *alarm) after(wait time.Duration, do func()) {
+	at := time.Now().Add(min(wait, longest)).Truncate(grain).Add(grain)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.pending[moment] {
-		return
+	if a.timer != nil {
+		if !at.Before(a.at) {
+			return
+		}
+		a.timer.Stop()
 	}
-	if a.pending == nil {
-		a.pending = map[int64]bool{}
-	}
-	a.pending[moment] = true
-	time.AfterFunc(time.Unix(0, moment*int64(grain)).Sub(now), func() {
+	a.at = at
+	a.timer = time.AfterFunc(time.Until(at), func() {
 		a.mu.Lock()
-		delete(a.pending, moment)
+		if a.at.Equal(at) {
+			a.timer = nil
+		}
 		a.mu.Unlock()
 		do()
 	})

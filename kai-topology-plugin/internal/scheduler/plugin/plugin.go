@@ -120,9 +120,9 @@ func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) 
 		if err != nil {
 			return nil, err
 		}
-		client, err := clientOf(handle)
+		client, err := versioned.NewForConfig(unlimited(handle.KubeConfig()))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("creating client: %w", err)
 		}
 		pods := handle.SharedInformerFactory().Core().V1().Pods().Informer()
 		untyped, err := dynamic.NewForConfig(unlimited(handle.KubeConfig()))
@@ -151,7 +151,7 @@ func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) 
 			made.reserver.For = arguments.ReserveFor.Duration
 		}
 		if arguments.AdmissionCheck {
-			if err := made.admitBy(ctx, leading); err != nil {
+			if err := made.admitBy(ctx, untyped, leading); err != nil {
 				return nil, err
 			}
 		}
@@ -161,29 +161,13 @@ func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) 
 	return factory, shared.mark, shared.queue
 }
 
-// clientOf returns a client of PodGroups and Topologies with the rights of the scheduler.
-func clientOf(handle fwk.Handle) (versioned.Interface, error) {
-	client, err := versioned.NewForConfig(unlimited(handle.KubeConfig()))
-	if err != nil {
-		return nil, fmt.Errorf("creating client: %w", err)
-	}
-	return client, nil
-}
-
-// unlimited is the configuration of a client of custom resources that competes with no binding for a limit: besides its
-// watches it has one request under way at a time, the status of one PodGroup, and none about the same PodGroup for a
-// while after.
+// unlimited is the configuration of a client of custom resources, which are not served in the protobuf of
+// kube-scheduler's own client. It competes with no binding for a limit: besides its watches it has one request under way
+// at a time, the status of one object, and none about the same PodGroup for a while after.
 func unlimited(config *rest.Config) *rest.Config {
-	config = forCustomResources(config)
-	config.QPS, config.RateLimiter = -1, nil
-	return config
-}
-
-// forCustomResources is the configuration of a client of custom resources, which are not served in the protobuf of
-// kube-scheduler's own client.
-func forCustomResources(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = "", ""
+	config.QPS, config.RateLimiter = -1, nil
 	return config
 }
 

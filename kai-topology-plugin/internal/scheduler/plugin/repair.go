@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
@@ -79,18 +78,8 @@ func (m *mender) clusterChanged() {
 
 // concerned reports whether a PodGroup may have to be looked at.
 func concerned(podGroup *scheduling.PodGroup) bool {
-	return belowMinimum(podGroup) != nil ||
+	return staleness.BelowMinimum(podGroup) != nil ||
 		meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil
-}
-
-// belowMinimum returns the condition by which a gang has lost pods that it needs; nil if it has not.
-func belowMinimum(podGroup *scheduling.PodGroup) *metav1.Condition {
-	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
-	if condition == nil || condition.Status == metav1.ConditionTrue ||
-		condition.Reason != scheduling.ReasonBelowMinimum {
-		return nil
-	}
-	return condition
 }
 
 // run moves what has to be moved until ctx is done, beside the scheduling loop.
@@ -150,12 +139,11 @@ type round struct {
 
 // ask has a plan made for a gang that has been below its minimum since some time.
 func (r *round) ask(key gang.Key, policy repairpolicy.Policy, seats []gangstate.Placement, since time.Time) {
-	asked := repair.Asked{Gang: key, Policy: policy}
-	for _, seat := range seats {
-		asked.Held = append(asked.Held, repair.Seat{Pod: seat.Pod, Node: seat.Node})
+	if len(seats) > 0 {
 		r.held.Insert(key)
 	}
-	r.asked, r.due[key] = append(r.asked, asked), since.Add(policy.After)
+	r.asked = append(r.asked, repair.Asked{Gang: key, Policy: policy, Held: seats})
+	r.due[key] = since.Add(policy.After)
 }
 
 // soon has all gangs looked at again after some time at the latest.
@@ -207,7 +195,7 @@ func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 
 // look decides what is to be done about one gang: whether its move goes on, or a plan is to be made.
 func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
-	key, lost := gang.KeyOfPodGroup(podGroup), belowMinimum(podGroup)
+	key, lost := gang.KeyOfPodGroup(podGroup), staleness.BelowMinimum(podGroup)
 	move := m.moveOf(podGroup, lost == nil)
 	if lost == nil && len(move.Seats) == 0 || podGroup.DeletionTimestamp != nil || !m.speaksFor(key) {
 		return
@@ -297,16 +285,12 @@ func (m *mender) plan(ctx context.Context, r *round) (plans map[gang.Key]repair.
 	if err != nil {
 		return nil, err
 	}
-	rules := repair.Rules{
-		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
-			reserved := m.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, r.held)
-			return elsewhere.beside(reserved.Room, asking, priority)
-		},
-		Tied:    m.claims.tied,
-		Budgets: budgets,
+	kept := func(asking gang.Key, priority int32) clusterview.Reserved {
+		return m.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, r.held).Room
 	}
 	err = m.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
-		plans, err = repair.Plans(ctx, table, rules, r.asked)
+		rules := repair.Rules{Tied: m.claims.tied, Budgets: budgets}
+		plans, err = repair.Plans(ctx, table.Respecting(kept).Holding(elsewhere), rules, r.asked)
 		return err
 	})
 	return plans, err

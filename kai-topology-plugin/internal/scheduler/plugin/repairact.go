@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -70,13 +69,9 @@ func (m *mender) hold(r *round, podGroup *scheduling.PodGroup, plan repair.Plan)
 		m.effects.do(m.gangs.Proceed(key, move))
 		return
 	}
-	var seats []gangstate.Placement
-	for _, seat := range plan.Seats {
-		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
-	}
 	held, effects := m.gangs.HoldMove(key, gangstate.Move{
-		Seats: seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began,
-		Progress: move.Over().Decided(plan.What(), plan.Leaving, len(seats)),
+		Seats: plan.Seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began,
+		Progress: move.Over().Decided(plan.What(), plan.Leaving, len(plan.Seats)),
 	}, m.left, r.now)
 	if m.effects.do(effects); held { // If not, it is planned anew in a moment.
 		metrics.RepairMove(metrics.MoveHeld)
@@ -85,8 +80,7 @@ func (m *mender) hold(r *round, podGroup *scheduling.PodGroup, plan repair.Plan)
 
 // seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
 func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
-	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
-	if planned == nil || planned.Reason != scheduling.ReasonMoving {
+	if !gangstate.IsMoving(podGroup) {
 		return 0
 	}
 	for _, held := range podGroup.Status.Seats {

@@ -25,7 +25,7 @@ func TestTheRoomOfAMoveOutlastsTheLookThatConfirmsIt(t *testing.T) {
 		m := bench.plugin.mender
 		m.clock = testingclock.NewFakePassiveClock(began.Add(took))
 		r := &round{now: began, began: bench.plugin.gangs.Now(), said: map[gang.Key]gangstate.Repair{}}
-		m.hold(r, podGroup("gang", 1), repair.Plan{Seats: []repair.Seat{{Pod: newPod("gang", "next"), Node: "n1"}}})
+		m.hold(r, podGroup("gang", 1), repair.Plan{Seats: []gangstate.Placement{{Pod: newPod("gang", "next"), Node: "n1"}}})
 		move := bench.plugin.gangs.MoveOf(podGroup("gang", 1))
 		rest := max(repairApart, took*(repairShare-1))
 		if confirmed := began.Add(took + rest + took); len(move.Seats) != 1 || !move.Until.After(confirmed) {
@@ -55,7 +55,7 @@ func TestNoPodLeavesForAMoveThatHasLostASeatSinceItWasProved(t *testing.T) {
 				gangs.NodeChanged("n1", nil)
 			}
 			r := &round{now: now, began: gangs.Now(), said: map[gang.Key]gangstate.Repair{}}
-			m.hold(r, group, repair.Plan{Confirmed: true, Seats: []repair.Seat{{Pod: seat, Node: "n1"}}})
+			m.hold(r, group, repair.Plan{Confirmed: true, Seats: []gangstate.Placement{{Pod: seat, Node: "n1"}}})
 			assert.NotEqual(t, lost, len(r.evict) > 0, "pods are evicted")
 		})
 	}
