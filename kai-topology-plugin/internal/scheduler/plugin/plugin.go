@@ -162,8 +162,8 @@ func Factory(leading <-chan struct{}, setCondition podgroupstatus.SetCondition) 
 }
 
 // unlimited is the configuration of a client of custom resources, which are not served in the protobuf of
-// kube-scheduler's own client. It competes with no binding for a limit: besides its watches it has one request under way
-// at a time, the status of one object, and none about the same PodGroup for a while after.
+// kube-scheduler's own client. It competes with no binding for a limit: besides its watches it has one request under
+// way at a time, the status of one object, and none about the same PodGroup for a while after.
 func unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = "", ""
