@@ -202,8 +202,8 @@ func TestTypesArePromoted(t *testing.T) {
 			mustConvert(t, conversion.FromHub(hub, back))
 			assert.Equal(t, c.want, hub.Spec.Components[0].Type, "v1beta1 has type")
 			got := back.Spec.Services[0]
-			assert.Equal(t, c.back, got.ComponentType, "reads back as")
-			assert.Equal(t, c.backSub, got.SubComponentType, "reads back as")
+			assert.Equal(t, c.back, got.ComponentType)
+			assert.Equal(t, c.backSub, got.SubComponentType)
 			hub.Spec.Components[0].Type = "decode"
 			mustConvert(t, conversion.FromHub(hub, back))
 			if got := back.Spec.Services[0]; c.want != "decode" &&

@@ -150,26 +150,6 @@ var _ = Describe("A deployment", func() {
 		Expect(groupReplicas(ctx, group)).To(Equal(int32(6)))
 		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`)
 		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(2)))
-
-		By("stopping a service")
-		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":0}]`)
-		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(0)))
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
-		Expect(set.Spec.Template.Cliques[0].Spec.Replicas).To(Equal(int32(2)), "the template cannot say 0")
-
-		By("a user starting it")
-		scaleTo(ctx, clique, 5)
-		patch(ctx, namespace, `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`)
-		Eventually(func(g Gomega) {
-			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
-			g.Expect(set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Env).To(
-				ContainElement(corev1.EnvVar{Name: "A", Value: "1"}))
-		}).Should(Succeed(), "the change of the environment arrives")
-		Expect(cliqueReplicas(ctx, clique)).To(Equal(int32(5)))
-
-		By("the deployment asking for another number")
-		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":3}]`)
-		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(3)))
 	})
 
 	It("writes nothing while nothing changes", func(ctx SpecContext) {

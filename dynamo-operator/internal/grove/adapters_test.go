@@ -49,7 +49,7 @@ func TestAnAdapterHasItsNumberWhoeverSetsAnother(t *testing.T) {
 				for _, scaling := range standing.Scalings() {
 					scaled, lastScaled = scaling.Replicas, metav1.NewTime(time.Unix(2, 0))
 				}
-				assert.Equal(t, c.scaled, scaled, "scaled to")
+				assert.Equal(t, c.scaled, scaled)
 				for _, object := range objects(t)(standing.Objects(nil)) {
 					_, ok := object.(*grove.Adapter)
 					assert.False(t, ok, "what stands is written anew")
@@ -108,10 +108,10 @@ func TestTheDeploymentHasItsNumberWhereTheKindOfAdaptersIsMissing(t *testing.T) 
 		standing := standingOf(component, multinode, 1, 1, "")
 		standing.NoAdapters = true
 		scalings := standing.Scalings()
-		require.Len(t, scalings, 1, "multinode %v: scaled to", multinode)
-		assert.Equal(t, int32(4), scalings[0].Replicas, "multinode %v: scaled to", multinode)
+		require.Len(t, scalings, 1, "multinode %v", multinode)
+		assert.Equal(t, int32(4), scalings[0].Replicas, "multinode %v", multinode)
 		standing = standingOf(component, multinode, 1, 7, "4")
 		standing.NoAdapters = true
-		assert.Empty(t, standing.Scalings(), "multinode %v: scaled to", multinode)
+		assert.Empty(t, standing.Scalings(), "multinode %v", multinode)
 	}
 }

@@ -122,7 +122,7 @@ func TestTheLevelOfTransfersIsTheTopologys(t *testing.T) {
 			deployment := transferring(c.topology, c.domain)
 			_, backend := carriedOut(t, topology, binding)
 			got, _ := asked(t, backend, deployment)
-			assert.Equal(t, c.want, got, "the pods ask for")
+			assert.Equal(t, c.want, got)
 		})
 	}
 }
@@ -137,10 +137,10 @@ func TestATopologyThatIsGoneTakesNothingFromThePods(t *testing.T) {
 	topology.Spec.Levels[0].Key = "new"
 	require.NoError(t, cluster.Update(t.Context(), topology))
 	got, _ := asked(t, backend, deployment)
-	assert.Equal(t, "nvidia.com/dynamo-topology.rack=new", got, "of a level with another label the pods ask for")
+	assert.Equal(t, "nvidia.com/dynamo-topology.rack=new", got, "a level with another label")
 	require.NoError(t, cluster.Delete(t.Context(), topology))
 	got, _ = asked(t, backend, deployment)
-	assert.Equal(t, "nvidia.com/dynamo-topology.rack=old", got, "without the topology the pods ask for")
+	assert.Equal(t, "nvidia.com/dynamo-topology.rack=old", got, "without the topology")
 }
 
 func transferring(topology, domain string) *v1beta1.DynamoGraphDeployment {

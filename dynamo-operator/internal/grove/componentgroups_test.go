@@ -133,13 +133,13 @@ func TestAMultinodeMemberIsAsOftenInACopyAsItsReplicasSay(t *testing.T) {
 	for _, clique := range set.Spec.Template.Cliques {
 		switch clique.Name {
 		case "prefill":
-			assert.Equal(t, int32(2), clique.Spec.Replicas, "a copy has")
-			assert.Equal(t, int32(2), *clique.Spec.MinAvailable, "a copy has")
+			assert.Equal(t, int32(2), clique.Spec.Replicas)
+			assert.Equal(t, int32(2), *clique.Spec.MinAvailable)
 		case "decode-1-wkr":
 			main := clique.Spec.PodSpec.Containers[0]
 			written := strings.Join(append(main.Command, main.Args...), " ")
-			assert.Contains(t, written, "-decode-1-ldr-0.", "workers look for their leader by")
-			assert.NotContains(t, written, "decode-0-ldr", "workers look for their leader by")
+			assert.Contains(t, written, "-decode-1-ldr-0.")
+			assert.NotContains(t, written, "decode-0-ldr")
 		}
 	}
 }

@@ -63,9 +63,9 @@ func TestWhatGroveHasLookedAtAndReplaced(t *testing.T) {
 			set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Generation: c.generation}}
 			set.Status.ObservedGeneration, set.Status.UpdateProgress = c.seen, c.progress
 			observed := grove.Standing{Deployment: deployment(nil), PodCliqueSet: set}.Observation()
-			require.True(t, observed.Exists, "exists %t, current", observed.Exists)
-			assert.Equal(t, c.current, observed.Current, "exists %t, current", observed.Exists)
-			assert.Equal(t, c.settled, observed.Settled, "exists %t, current", observed.Exists)
+			assert.True(t, observed.Exists)
+			assert.Equal(t, c.current, observed.Current, "current")
+			assert.Equal(t, c.settled, observed.Settled, "settled")
 		})
 	}
 }

@@ -110,8 +110,8 @@ func TestScalings(t *testing.T) {
 				for _, scaling := range standing.Scalings() {
 					scaled = scaling.Replicas
 				}
-				assert.Equal(t, c.scaled, scaled, "scaled to")
-				assert.Equal(t, c.standing, templateOf(t, standing), "the template says")
+				assert.Equal(t, c.scaled, scaled)
+				assert.Equal(t, c.standing, templateOf(t, standing))
 			})
 		}
 	}

@@ -78,9 +78,9 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 		launch.ConfigureAlone(main)
 		got := without(started(t, main), "ray start --head --port=6379 --node-ip-address=10.0.0.7 --block")
 		assert.Empty(t, cmp.Diff([]string{"check", "sleep 2", "check", engine}, got), "(-want +got)")
-		require.Len(t, main.Env, 2, "the engine gets")
-		assert.Equal(t, "VLLM_DP_MASTER_IP", main.Env[1].Name, "the engine gets")
-		assert.Equal(t, "status.podIP", main.Env[1].ValueFrom.FieldRef.FieldPath, "the engine gets")
+		require.Len(t, main.Env, 2)
+		assert.Equal(t, "VLLM_DP_MASTER_IP", main.Env[1].Name)
+		assert.Equal(t, "status.podIP", main.Env[1].ValueFrom.FieldRef.FieldPath)
 	})
 	for name, main := range map[string]*corev1.Container{
 		"without Ray": container([]string{"python3"},

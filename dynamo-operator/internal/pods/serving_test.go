@@ -239,7 +239,7 @@ func TestCompilationCache(t *testing.T) {
 			mount := made.Main().VolumeMounts[0]
 			assert.Equal(t, "compiled", mount.Name, "mounted: %v", mount)
 			assert.Equal(t, c.at, mount.MountPath, "mounted: %v", mount)
-			assert.Equal(t, c.cacheRoot, variables(made.Main())["VLLM_CACHE_ROOT"], "vLLM gets")
+			assert.Equal(t, c.cacheRoot, variables(made.Main())["VLLM_CACHE_ROOT"])
 			assert.Equal(t, c.userVolumes != nil, made.Spec.Volumes[0].PersistentVolumeClaim == nil,
 				"the volumes are %v", made.Spec.Volumes)
 			assert.Equal(t, "compiled", made.Spec.Volumes[0].Name, "the volumes are %v", made.Spec.Volumes)
@@ -371,7 +371,7 @@ func TestWorkersAskForTheLabelByWhichTheyKnow(t *testing.T) {
 			}
 			made := pods.Make(whole, component, pods.Infrastructure{})
 			made.AskForLevel(c.policy, c.level)
-			assert.Equal(t, c.want, made.Annotations[asked], "asks for")
+			assert.Equal(t, c.want, made.Annotations[asked])
 			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology &&
 				c.component != "frontend" &&
 				got != c.level {

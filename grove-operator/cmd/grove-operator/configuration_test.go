@@ -3,7 +3,6 @@ package main_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,16 +55,12 @@ func TestTheStartupImageIsOfThisRelease(t *testing.T) {
 	assert.Contains(t, string(chart), fmt.Sprintf("appVersion: %q", tag))
 }
 
-func TestEmptyResourcesStayEmpty(t *testing.T) {
-	config, findings := configuration.Parse("f", []byte(header+"startupOrder: {resources: {}}"))
+func TestWhatIsWrittenEmptyStaysEmpty(t *testing.T) {
+	config, findings := configuration.Parse("f",
+		[]byte(header+"startupOrder: {resources: {}}\ndefaultSchedulerName: ''"))
 	assert.Empty(t, findings, lines(findings))
 	assert.Nil(t, config.StartupOrder.Resources.Requests)
 	assert.Nil(t, config.StartupOrder.Resources.Limits)
-}
-
-func TestAnEmptySchedulerNameStaysEmpty(t *testing.T) {
-	config, findings := configuration.Parse("f", []byte(header+`defaultSchedulerName: ""`))
-	assert.Empty(t, findings, lines(findings))
 	assert.Empty(t, *config.DefaultSchedulerName)
 }
 
@@ -85,9 +80,12 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			[]string{`server.webhooks.prt: unknown field, did you mean "port"?`}},
 		"a field twice": {header + "logLevel: info\nlogLevel: debug", []string{`key "logLevel" already set`}},
 		"a wrong type":  {header + "server: {webhooks: {port: high}}", []string{"server.webhooks.port"}},
-		"no levels":     {header + on(""), []string{"topologyAwareScheduling.levels: Required"}},
+		"no levels": {header + on(""),
+			[]string{"topologyAwareScheduling.levels: Required value: topology awareness needs at least one level"}},
+		"no level at all": {header + on("host"), []string{"topologyAwareScheduling.levels[0]: "}},
 		"unknown domain": {header + on("{domain: racks, key: a/b}"),
-			[]string{"topologyAwareScheduling.levels[0].domain: Invalid", `did you mean "rack"?`}},
+			[]string{`topologyAwareScheduling.levels[0].domain: Invalid value: "racks": must be one of region, zone, ` +
+				`datacenter, block, rack, host, numa; did you mean "rack"?`}},
 		"duplicate domain and key": {
 			header + on("{domain: rack, key: a/b}, {domain: rack, key: a/b}"),
 			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate",
@@ -141,22 +139,4 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWarnings(t *testing.T) {
-	_, findings := configuration.Parse("f", []byte(header+
-		"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
-	require.Len(t, findings, 1, lines(findings))
-	require.True(t, findings[0].Warning, lines(findings))
-	assert.True(t, strings.HasPrefix(findings[0].Reason, "topologyAwareScheduling.levels[0].key: "),
-		lines(findings))
-}
-
-func TestReadNamesTheFileOnce(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(header+"typo: 1"), 0o600))
-	_, findings := configuration.Read(file)
-	assert.Equal(t, file+"[1]: OperatorConfiguration: typo: unknown field", lines(findings))
-	_, findings = configuration.Read(file + ".missing")
-	assert.Equal(t, file+".missing: OperatorConfiguration: no such file or directory", lines(findings))
 }

@@ -99,5 +99,5 @@ spec: {template: {topologyConstraint: {packDomain: rack}, cliques: [{name: a, sp
 	assert.Contains(t, stdout, "nodeLabel: example.com/rack", "stderr %q", stderr)
 	_, stderr, err = run(t, set, "render", "-f", "-", "--config", on+".missing")
 	require.Error(t, err)
-	assert.Contains(t, stderr, "no such file")
+	assert.Equal(t, on+".missing: OperatorConfiguration: no such file or directory\n", stderr)
 }

@@ -52,32 +52,6 @@ spec: {replicas: 1, template: {cliqueStartupType: CliqueStartupTypeInOrder, cliq
 		Entry("that the user gave the pods", "theirs"),
 	)
 
-	It("ends at once where everything is ready", func() {
-		in := namespace()
-		allow(in)
-		readyPod(in, "s-0-a", 0)
-		Eventually(launch(rcfg.Host, credentials(in, "s", rcfg.CAData), "s-0-a:1")).Should(gexec.Exit(exitMet))
-	})
-
-	It("counts what is ready now: pods that become unready, and a parent that is scaled to zero and back", func() {
-		in := namespace()
-		allow(in)
-		first := readyPod(in, "s-0-a", 0)
-		waiting := launch(rcfg.Host, credentials(in, "s", rcfg.CAData), "s-0-a:2")
-		Eventually(waiting.Err).Should(gbytes.Say("ready=1"))
-		setReady(first, corev1.ConditionFalse)
-		Eventually(waiting.Err).Should(gbytes.Say("ready=0"))
-		second := readyPod(in, "s-0-a", 1)
-		Eventually(waiting.Err).Should(gbytes.Say("ready=1"))
-		remove(first)
-		remove(second)
-		Eventually(waiting.Err).Should(gbytes.Say("ready=0"))
-		Consistently(waiting).ShouldNot(gexec.Exit())
-		readyPod(in, "s-0-a", 2)
-		readyPod(in, "s-0-a", 3)
-		Eventually(waiting).Should(gexec.Exit(exitMet))
-	})
-
 	It("stays without the right to look, says so, and goes on when it has it", func() {
 		in := namespace()
 		readyPod(in, "s-0-a", 0)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -35,7 +34,6 @@ func testAnnotation(t *testing.T, key, one, another string) {
 		}
 		return set
 	}
-	cluster := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup()}
 	for name, c := range map[string]struct {
 		// old is the value before; "new" for a set that is being created.
 		old, value string
@@ -52,15 +50,12 @@ func testAnnotation(t *testing.T, key, one, another string) {
 		"what was there may be left": {old: "wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got []string
-			if c.old == "new" {
-				_, errs := admission.ValidateCreate(annotated(c.value), cluster)
-				got = summary(errs)
-			} else {
-				_, errs := admission.ValidateUpdate(annotated(c.old), annotated(c.value), cluster, 0)
-				got = summary(errs)
+			var old *grovev1alpha1.PodCliqueSet
+			if c.old != "new" {
+				old = annotated(c.old)
 			}
-			assert.Empty(t, cmp.Diff(c.want, got), "errors (-want +got)")
+			_, errs := validated(cluster(), old, annotated(c.value), 0)
+			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}
 }
@@ -98,17 +93,8 @@ func TestRepair(t *testing.T) {
 			set: made(&policy{After: "3m"}, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var errs field.ErrorList
-			if c.old == nil {
-				_, errs = admission.ValidateCreate(c.set, cluster())
-			} else {
-				_, errs = admission.ValidateUpdate(c.old, c.set, cluster(), 3)
-			}
-			var refused []string
-			for _, err := range errs {
-				refused = append(refused, err.Error())
-			}
-			assert.Empty(t, cmp.Diff(c.want, refused), "errors (-want +got)")
+			_, errs := validated(cluster(), c.old, c.set, 3)
+			assert.Empty(t, cmp.Diff(c.want, messages(errs)), "errors (-want +got)")
 		})
 	}
 }
@@ -123,12 +109,8 @@ func TestMinRunning(t *testing.T) {
 		"replicas: 4, minAvailable: 3, minRunning: 0": {path + "0: must be at least 1 and at most minAvailable, which is 3: a clique cannot need more pods to go on than to start"},
 	} {
 		set := fixture.Set(t, manifest("s", "cliques: ["+one("a", spec)+"]"))
-		var refused []string
 		_, errs := admission.ValidateCreate(set, cluster())
-		for _, err := range errs {
-			refused = append(refused, err.Error())
-		}
-		assert.Empty(t, cmp.Diff(want, refused), "%s (-want +got)", spec)
+		assert.Empty(t, cmp.Diff(want, messages(errs)), "%s (-want +got)", spec)
 		other := set.DeepCopy()
 		other.Spec.Template.Cliques[0].Spec.MinRunning = new(int32(2))
 		_, errs = admission.ValidateUpdate(set, other, cluster(), 3)

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -46,12 +45,7 @@ func TestATopologyOnItsWayOutIsNotChosen(t *testing.T) {
 		"another one is as good as ever": {set: other},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var errs field.ErrorList
-			if c.old == nil {
-				_, errs = admission.ValidateCreate(c.set, cluster)
-			} else {
-				_, errs = admission.ValidateUpdate(c.old, c.set, cluster, 0)
-			}
+			_, errs := validated(cluster, c.old, c.set, 0)
 			assert.Empty(t, cmp.Diff(c.want, summary(errs)), "errors (-want +got)")
 		})
 	}

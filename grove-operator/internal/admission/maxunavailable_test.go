@@ -88,12 +88,8 @@ func TestMaxUnavailable(t *testing.T) {
 			group.Replicas, group.MinAvailable, group.MaxUnavailable = &test.replicas, &test.minimum, test.group
 			group.MaxSurge = test.surge
 			warnings, errs := admission.ValidateCreate(set, cluster())
-			var refused []string
-			for _, err := range errs {
-				refused = append(refused, err.Error())
-			}
 			assert.Empty(t, cmp.Diff(test.warnings, warnings), "warnings (-want +got)")
-			assert.Empty(t, cmp.Diff(test.errs, refused), "errors (-want +got)")
+			assert.Empty(t, cmp.Diff(test.errs, messages(errs)), "errors (-want +got)")
 		})
 	}
 }

@@ -24,6 +24,23 @@ func cluster() admission.Cluster {
 	)}
 }
 
+// validated are the warnings and the errors of a set that is created, or of one that is changed from what it was.
+func validated(within admission.Cluster, old, set *grovev1alpha1.PodCliqueSet, scheduled int32) ([]string, field.ErrorList) {
+	if old == nil {
+		return admission.ValidateCreate(set, within)
+	}
+	return admission.ValidateUpdate(old, set, within, scheduled)
+}
+
+// messages are errors as users read them.
+func messages(errs field.ErrorList) []string {
+	var all []string
+	for _, err := range errs {
+		all = append(all, err.Error())
+	}
+	return all
+}
+
 // summary is each error as "path: Type".
 func summary(errs field.ErrorList) []string {
 	var lines []string
@@ -405,7 +422,7 @@ func TestAStrategyThatIsNotDefinedYetIsTakenWithAWarning(t *testing.T) {
 	}
 	assert.Empty(t, cmp.Diff(want, warnings), "warnings (-want +got)")
 	assert.Empty(t, errs)
-	assert.Equal(t, grovev1alpha1.RollingRecreate, rollout.StrategyOf(set), "it is taken as")
+	assert.Equal(t, grovev1alpha1.RollingRecreate, rollout.StrategyOf(set))
 }
 
 func TestWarnings(t *testing.T) {

@@ -128,7 +128,7 @@ func TestPodsPointToTheirClaims(t *testing.T) {
 			assert.Equal(t, name, claim.Name, "container %s has claim", container.Name)
 			assert.LessOrEqual(t, len(name), 63, "container %s has claim", container.Name)
 		}
-		assert.Len(t, container.Resources.Claims, 2, "container %s has", container.Name)
+		assert.Len(t, container.Resources.Claims, 2)
 	}
 }
 

@@ -332,7 +332,7 @@ func TestAReplacementNeedsNoNameOfAPodOnADeadNode(t *testing.T) {
 	stuck := pod(0, terminating(time.Hour))
 	stuck.Name = first.Name
 	again := pods.Decide(podClique(1), []*corev1.Pod{stuck}, "", now).Create
-	require.Len(t, again, 1, "a pod stuck as")
-	assert.Zero(t, again[0].Index, "a pod stuck as")
-	assert.NotEqual(t, first.Name, again[0].Name, "a pod stuck as")
+	require.Len(t, again, 1)
+	assert.Zero(t, again[0].Index)
+	assert.NotEqual(t, first.Name, again[0].Name)
 }

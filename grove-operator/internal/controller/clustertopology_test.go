@@ -39,30 +39,6 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		return func() string { return verdict(get("", name, &grovev1alpha1.ClusterTopology{}), kind) }
 	}
 
-	It("is made from the configuration, and made anew when a user changes or deletes it", func() {
-		const name = grovev1alpha1.DefaultClusterTopologyName
-		start(levels("host", "zone"))
-		want := []string{"example.com/zone", "example.com/host"}
-		Eventually(schedulerLevels(name)).Should(Equal(want))
-		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Labels).To(
-			HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator"))
-
-		setLevels(name, "rack")
-		Eventually(func() string { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.Domains }).Should(
-			Equal("zone,host"))
-		Eventually(schedulerLevels(name)).Should(Equal(want))
-
-		leaving := &kaiv1alpha1.Topology{}
-		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Name: name}, leaving) }).Should(Succeed())
-		Expect(client.IgnoreNotFound(c.Delete(ctx, leaving))).To(Succeed())
-		Eventually(func(g Gomega) {
-			again := &kaiv1alpha1.Topology{}
-			g.Expect(c.Get(ctx, client.ObjectKey{Name: name}, again)).To(Succeed())
-			g.Expect(again.UID).NotTo(Equal(leaving.UID))
-			g.Expect(schedulerLevels(name)()).To(Equal(want))
-		}).Should(Succeed())
-	})
-
 	It("of an administrator has its own Topology, which follows its levels", func() {
 		made := fixture.Topology("gb200", "zone", "rack")
 		Expect(c.Create(ctx, made)).To(Succeed())
@@ -91,17 +67,6 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/rack"}))
 		Expect(metav1.GetControllerOf(get("", "again", &kaiv1alpha1.Topology{}))).To(HaveField("UID", made.UID))
 		Eventually(says("again", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
-	})
-
-	It("leaves a Topology of another owner alone, and says so", func() {
-		foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
-		foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
-		Expect(c.Create(ctx, foreign)).To(Succeed())
-		Expect(c.Create(ctx, fixture.Topology("foreign", "rack"))).To(Succeed())
-		Eventually(says("foreign", grovev1alpha1.ClusterTopologyReady)).Should(Equal("False OwnedByAnother"))
-		Expect(schedulerLevels("foreign")()).To(Equal([]string{"theirs"}))
-		Expect(c.Delete(ctx, foreign)).To(Succeed())
-		Eventually(schedulerLevels("foreign")).Should(Equal([]string{"example.com/rack"}))
 	})
 
 	It("replaces a Topology whose NUMA zones have no alias yet", func() {

@@ -68,17 +68,6 @@ spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {pac
 		Expect(gang.Annotations).NotTo(HaveKey(grovev1alpha1.AnnotationHeldForTopology))
 	})
 
-	It("lets its pods go when it asks no longer", func() {
-		in := namespace()
-		Expect(c.Create(ctx, fixture.Topology("released", "zone"))).To(Succeed())
-		createSet(in, fmt.Sprintf(manifest, "released"))
-		pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
-		Eventually(func() []string { return gates(pods()) }).Should(Equal(shut))
-		Consistently(func() []string { return gates(pods()) }).Should(Equal(shut))
-		annotate(in, grovev1alpha1.MissingTopologyLevelDrop)
-		Eventually(func() []string { return gates(pods()) }).Should(Equal(open))
-	})
-
 	It("leaves pods whose gates are open their constraint, lets running ones run, and holds the next", func() {
 		in := namespace()
 		Expect(c.Create(ctx, fixture.Topology("kept", "zone", "rack"))).To(Succeed())

@@ -92,10 +92,6 @@ var _ = Describe("A changed image, updated in place", func() {
 			`{"op":"replace","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/image","value":%q}`,
 			clique, image)
 	}
-	args := func(clique int) string {
-		return fmt.Sprintf(
-			`{"op":"add","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/args","value":["-v"]}`, clique)
-	}
 	finished := func(in string) func() bool {
 		return func() bool {
 			progress := get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.UpdateProgress
@@ -163,49 +159,6 @@ var _ = Describe("A changed image, updated in place", func() {
 		}).Should(Equal("1 1 1"))
 	})
 
-	It("stops at an image that does not become ready, and goes on when the template is mended", func() {
-		in, set, standing := live()
-		edit(set, image(0, "x:broken"))
-		Eventually(images(in)).Should(ContainElement("a x:broken"))
-		startContainers(
-			in, func(pod *corev1.Pod) bool { return strings.HasSuffix(pod.Spec.Containers[0].Image, "broken") },
-			corev1.ConditionFalse)
-		Consistently(images(in)).Should(ContainElement("a x:1"))
-		Expect(finished(in)()).To(BeFalse())
-
-		By("saying why")
-		broken := podsOf(in, ofUp)()[slices.IndexFunc(podsOf(in, ofUp)(),
-			func(pod corev1.Pod) bool { return pod.Spec.Containers[0].Image == "x:broken" })]
-		before := broken.DeepCopy()
-		broken.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
-		Expect(c.Status().Patch(ctx, &broken, client.MergeFrom(before))).To(Succeed())
-		Eventually(updating(in)).Should(
-			Equal("True UpdateStopped: 5 of 6 pods have the template; replica 0: PodClique up-0-a has 1 of 2 ready pods: " +
-				"the image x:broken of container main cannot be pulled (pods: 1)"))
-
-		By("mending it")
-		edit(set, image(0, "x:2"))
-		Eventually(images(in)).Should(ContainElements("a x:1", "a x:2"))
-		Consistently(images(in)).Should(ContainElement("a x:1"))
-		Eventually(func() bool {
-			startContainers(in, everyPod, corev1.ConditionTrue)
-			return finished(in)()
-		}).Should(BeTrue())
-		Expect(images(in)()).To(ContainElements("a x:2", "a x:2", "g-0-w x:1"))
-		Expect(places(in)).To(Equal(standing))
-		Eventually(updating(in)).Should(Equal("False UpdateFinished: all pods have the template"))
-	})
-
-	It("goes back without a restart where the kubelet has not heard of the image", func() {
-		in, set, standing := live()
-		edit(set, image(0, "x:2"))
-		Eventually(images(in)).Should(ContainElement("a x:2"))
-		edit(set, image(0, "x:1"))
-		Eventually(finished(in)).Should(BeTrue())
-		Expect(images(in)()).To(HaveEach(HaveSuffix("x:1")))
-		Expect(places(in)).To(Equal(standing))
-	})
-
 	It("goes back also while the operator does not see which pod it has changed", func() {
 		in, set, standing, release := unseen()
 		edit(set, image(0, "x:2"))
@@ -216,44 +169,6 @@ var _ = Describe("A changed image, updated in place", func() {
 		Eventually(finished(in)).Should(BeTrue())
 		Expect(images(in)()).To(HaveEach(HaveSuffix("x:1")))
 		Expect(places(in)).To(Equal(standing))
-	})
-
-	It("replaces the pods of which more has changed, and no others", func() {
-		in, set, standing := live()
-		edit(set, image(0, "x:2"), image(1, "x:2"), args(1))
-		Eventually(func() bool {
-			end(in, ofUp)
-			run(in, ofUp)
-			startContainers(in, everyPod, corev1.ConditionTrue)
-			return finished(in)()
-		}).Should(BeTrue())
-		Expect(images(in)()).To(And(HaveLen(6), HaveEach(HaveSuffix("x:2"))))
-		kept, replaced := 0, 0
-		for _, place := range places(in) {
-			switch known := slices.Contains(standing, place); {
-			case strings.HasPrefix(place, "up-0-a-"):
-				Expect(known).To(BeTrue(), place)
-				kept++
-			default:
-				Expect(known).To(BeFalse(), place)
-				replaced++
-			}
-		}
-		Expect([]int{kept, replaced}).To(Equal([]int{2, 4}))
-	})
-
-	It("replaces pods where the user has not asked for it, or no longer does", func() {
-		in, set, standing := live()
-		patch(set, `{"metadata":{"annotations":{"packtree.dev/image-update":"Recreate"}}}`)
-		edit(set, image(0, "x:2"))
-		Eventually(func() bool {
-			end(in, ofUp)
-			run(in, ofUp)
-			return finished(in)()
-		}).Should(BeTrue())
-		Expect(images(in)()).To(ContainElements("a x:2", "a x:2", "g-0-w x:1"))
-		Expect(slices.DeleteFunc(places(in), func(place string) bool { return slices.Contains(standing, place) })).To(
-			And(HaveLen(2), HaveEach(HavePrefix("up-0-a-"))))
 	})
 
 	It("changes no pod that is another by now than the operator has seen", func() {

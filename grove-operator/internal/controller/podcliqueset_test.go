@@ -97,29 +97,9 @@ var _ = Describe("A PodCliqueSet", func() {
 
 	It("becomes gangs and pods whose gates open in order", func() {
 		in := namespace()
-		set := createSet(in, inference)
-
-		By("creating the children")
-		owned := func(name string, object client.Object, owner string) {
-			GinkgoHelper()
-			key := client.ObjectKey{Namespace: in, Name: name}
-			Eventually(func() error { return c.Get(ctx, key, object) }).Should(Succeed())
-			Expect(metav1.GetControllerOf(object)).To(HaveField("Name", owner))
-			Expect(object.GetLabels()).To(And(
-				HaveKeyWithValue(grovev1alpha1.LabelPartOf, "inf"),
-				HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator")))
-		}
+		createSet(in, inference)
 		Eventually(podsOf(in, base)).Should(HaveLen(4))
 		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
-		owned("inf", &corev1.ServiceAccount{}, "inf")
-		owned("grove.io:pcs:inf", &rbacv1.Role{}, "inf")
-		owned("grove.io:pcs:inf", &rbacv1.RoleBinding{}, "inf")
-		owned("inf-0", &corev1.Service{}, "inf")
-		owned("inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}, "inf")
-		owned("inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}, "inf")
-		owned("inf-0-router", &grovev1alpha1.PodClique{}, "inf")
-		owned("inf-0-sg-1-worker", &grovev1alpha1.PodClique{}, "inf-0-sg")
-		owned("inf-0", &schedulerv1alpha1.PodGang{}, "inf")
 
 		By("opening the gates of the base gang alone, and leaving those of others")
 		Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(
@@ -142,14 +122,6 @@ var _ = Describe("A PodCliqueSet", func() {
 			HaveField("Type", "Scheduled"), HaveField("Status", metav1.ConditionTrue),
 			HaveField("Reason", schedulerv1alpha1.ReasonMinimaOnNodes))),
 			"nobody else writes that condition here")
-
-		By("translating the constraints")
-		gang := get(in, "inf-0", &schedulerv1alpha1.PodGang{})
-		Expect(gang.Annotations).To(HaveKeyWithValue(grovev1alpha1.AnnotationTopologyName, "grove-topology"))
-		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/zone"))
-		Expect(*get(in, "inf-0-sg-0", &schedulerv1alpha1.PodGang{}).Spec.TopologyConstraint.PackConstraint.Required).To(
-			Equal("example.com/rack"))
-		Expect(get(in, set.Name, set).Status.ClusterTopologyName).To(Equal("grove-topology"))
 	})
 
 	It("repeats the words of the scheduler, which another writes", func() {

@@ -131,27 +131,4 @@ spec:
 			return len(gangs.Items)
 		}).Should(Equal(2))
 	})
-
-	It("goes on without one as soon as maxSurge is 0", func() {
-		in, set := edited()
-		Eventually(func() string { return lives(in, false).Reason }).Should(Equal(grovev1alpha1.ReasonUpdateStopped))
-		edit := `[{"op":"replace","path":"/spec/template/podCliqueScalingGroups/0/maxSurge","value":0}]`
-		patch(set, edit)
-		Eventually(func() metav1.ConditionStatus { return lives(in, false).Status }).Should(
-			Equal(metav1.ConditionFalse))
-		Eventually(func() string { lives(in, false); return copies(in, stays) }).Should(Equal("0=x:2 1=x:2"))
-	})
-
-	It("keeps its copies through a restart of the operator, and through a scale", func() {
-		in, _ := edited()
-		Eventually(func() string { lives(in, true); return copies(in, stays) }).Should(ContainSubstring("2=x:2"))
-		start(levels("zone", "rack", "host"))
-		scale(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
-		Eventually(func() metav1.ConditionStatus {
-			condition := lives(in, true)
-			Expect(len(strings.Fields(copies(in, stays)))).To(BeNumerically("<=", 4))
-			return condition.Status
-		}).Should(Equal(metav1.ConditionFalse))
-		Eventually(func() string { lives(in, true); return copies(in, serves) }).Should(Equal("0=x:2 1=x:2 2=x:2"))
-	})
 })

@@ -72,7 +72,7 @@ func TestGangsOfAHeldSet(t *testing.T) {
 			got := gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup(c.now...)), view)
 			assert.Empty(t, cmp.Diff(c.want, sketch(got)), "gangs (-want +got)")
 			held := got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]
-			assert.Equal(t, c.held, held, "held for")
+			assert.Equal(t, c.held, held)
 			if shared := got[0].Annotations[schedulingv2alpha2.AnnotationSharedRequired]; !c.fresh &&
 				shared != "example.com/zone" {
 				t.Errorf("shared level %q, want that of before", shared)
@@ -94,7 +94,7 @@ func TestAGangOfAnotherTopologyKeepsNothing(t *testing.T) {
 	assert.Empty(t, cmp.Diff(want, sketch(got)[0]), "base gang (-want +got)")
 	held :=
 		got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]
-	assert.Equal(t, "level zone, host of ClusterTopology other", held, "held for")
+	assert.Equal(t, "level zone, host of ClusterTopology other", held)
 }
 
 func TestTheGateOfAHeldGangStaysShut(t *testing.T) {

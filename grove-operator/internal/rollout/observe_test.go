@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,25 +20,43 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
+// observed are a set with a PodClique a for each replica, and the PodCliques' pods p0, p1 and so on.
+func observed(t *testing.T, replicas, podsEach int32) rollout.Objects {
+	t.Helper()
+	set := fixture.Set(t, fmt.Sprintf(`
+metadata: {name: s, namespace: n, uid: s}
+spec:
+  replicas: %d
+  template: {cliques: [{name: a, spec: {replicas: %d, podSpec: {containers: [{name: main, image: x}]}}}]}
+`, replicas, podsEach))
+	podCliques, existing := map[string]*grovev1alpha1.PodClique{}, map[string][]*corev1.Pod{}
+	for replica := range replicas {
+		member := layout.Standalone(set, replica)[0]
+		podClique := children.PodClique(set, member, nil)
+		podClique.UID = types.UID(podClique.Name)
+		maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
+		for index := range podsEach {
+			existing[podClique.Name] = append(existing[podClique.Name], maker.Make(fmt.Sprint("p", index), index))
+		}
+		podClique.Status = status.OfPodClique(podClique, existing[podClique.Name], "", status.Update{})
+		podCliques[podClique.Name] = podClique
+	}
+	objects := rollout.Of(set, podCliques, nil)
+	objects.Pods = existing
+	return objects
+}
+
 // TestAReplicaIsLookedAtUntilAllPodsWereSeen: the controller of a PodClique may count one new pod while an old one,
 // which was made just before the edit, is not in its cache yet. An update that ended with that count would leave the
 // old pod there.
 func TestAReplicaIsLookedAtUntilAllPodsWereSeen(t *testing.T) {
-	set := fixture.Set(t, `
-metadata: {name: s, namespace: n, uid: s}
-spec:
-  replicas: 1
-  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
-`)
-	member := layout.Standalone(set, 0)[0]
-	podClique := children.PodClique(set, member, nil)
-	maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
+	objects := observed(t, 1, 2)
+	podClique, first, second := objects.PodCliques["s-0-a"], objects.Pods["s-0-a"][0], objects.Pods["s-0-a"][1]
+	objects.Pods, podClique.Status = nil, grovev1alpha1.PodCliqueStatus{}
 	outdated := func(seen ...*corev1.Pod) bool {
 		podClique.Status = status.OfPodClique(podClique, seen, "", status.Update{})
-		objects := rollout.Of(set, map[string]*grovev1alpha1.PodClique{podClique.Name: podClique}, nil)
 		return objects.States()[0].Outdated
 	}
-	first, second := maker.Make("p0", 0), maker.Make("p1", 1)
 	old := second.DeepCopy()
 	old.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
 	for i, step := range []struct {
@@ -53,16 +72,10 @@ spec:
 
 // TestPodsThatAQuotaRefusesAreNotWaitedFor: otherwise an update that leaves deletions to the user would never end.
 func TestPodsThatAQuotaRefusesAreNotWaitedFor(t *testing.T) {
-	set := fixture.Set(t, `
-metadata: {name: s, namespace: n, uid: s}
-spec:
-  replicas: 1
-  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
-`)
-	member := layout.Standalone(set, 0)[0]
-	podClique := children.PodClique(set, member, nil)
-	maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
-	made, old := maker.Make("p0", 0), maker.Make("p0", 0)
+	objects := observed(t, 1, 2)
+	podClique, made := objects.PodCliques["s-0-a"], objects.Pods["s-0-a"][0]
+	objects.Pods, podClique.Status = nil, grovev1alpha1.PodCliqueStatus{}
+	old := made.DeepCopy()
 	old.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
 	for _, c := range []struct {
 		pod  *corev1.Pod
@@ -74,24 +87,14 @@ spec:
 	} {
 		podClique.Status = status.OfPodClique(podClique, []*corev1.Pod{c.pod}, "", status.Update{})
 		podClique.Status.LastErrors = c.errs
-		objects := rollout.Of(set, map[string]*grovev1alpha1.PodClique{podClique.Name: podClique}, nil)
 		assert.Equal(t, c.want, objects.States()[0].Outdated, "with %v: outdated", c.errs)
 	}
 }
 
 // TestWhyPodsHaveNoRoom: what a scheduler says of the gang, or else of the first pod.
 func TestWhyPodsHaveNoRoom(t *testing.T) {
-	set := fixture.Set(t, `
-metadata: {name: s, namespace: n, uid: s}
-spec:
-  replicas: 1
-  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
-`)
-	member := layout.Standalone(set, 0)[0]
-	podClique := children.PodClique(set, member, nil)
-	podClique.UID = "a"
-	maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
-	waits, refused := maker.Make("p0", 0), maker.Make("p1", 1)
+	objects := observed(t, 1, 2)
+	waits, refused := objects.Pods["s-0-a"][0], objects.Pods["s-0-a"][1]
 	refused.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 		Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available"}}
 	for name, c := range map[string]struct {
@@ -113,11 +116,10 @@ spec:
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := rollout.Of(set, map[string]*grovev1alpha1.PodClique{podClique.Name: podClique}, nil)
 			gang := &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: "s-0"}}
 			gang.Status.Conditions = []metav1.Condition{c.scheduled}
 			objects.Gangs = map[string]*schedulerv1alpha1.PodGang{gang.Name: gang}
-			objects.Pods = map[string][]*corev1.Pod{podClique.Name: c.pods}
+			objects.Pods = map[string][]*corev1.Pod{"s-0-a": c.pods}
 			assert.Equal(t, c.want, objects.Replica(0).Cliques[0].Unscheduled)
 		})
 	}
@@ -125,12 +127,6 @@ spec:
 
 // TestAReplicaIsOutdatedByItsPods: an old pod is updated even if its PodClique has not counted it yet.
 func TestAReplicaIsOutdatedByItsPods(t *testing.T) {
-	set := fixture.Set(t, `
-metadata: {name: s, namespace: n, uid: s}
-spec:
-  replicas: 2
-  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
-`)
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		want   bool
@@ -152,23 +148,13 @@ spec:
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			podCliques, existing := map[string]*grovev1alpha1.PodClique{}, map[string][]*corev1.Pod{}
-			for replica := range int32(2) {
-				member := layout.Standalone(set, replica)[0]
-				podClique := children.PodClique(set, member, nil)
-				podClique.UID = types.UID(podClique.Name)
-				maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
-				made := []*corev1.Pod{maker.Make("p0", 0), maker.Make("p1", 1)}
-				podClique.Status = status.OfPodClique(podClique, made, "", status.Update{})
-				podCliques[podClique.Name], existing[podClique.Name] = podClique, made
-			}
+			objects := observed(t, 2, 2)
+			existing := objects.Pods
 			changed := existing["s-1-a"][1]
 			c.change(changed)
 			existing["s-1-a"] = existing["s-1-a"][:1]
 			name := changed.Labels[grovev1alpha1.LabelPodClique]
 			existing[name] = append(existing[name], changed)
-			objects := rollout.Of(set, podCliques, nil)
-			objects.Pods = existing
 			for _, state := range objects.States() {
 				assert.Equal(t, c.want && state.Replica == 1, state.Outdated, "replica %d: outdated", state.Replica)
 			}
@@ -178,12 +164,6 @@ spec:
 
 // TestPodsAreCounted: a pod with the set's current template counts while its PodClique is to have it.
 func TestPodsAreCounted(t *testing.T) {
-	set := fixture.Set(t, `
-metadata: {name: s, namespace: n, uid: s}
-spec:
-  replicas: 2
-  template: {cliques: [{name: a, spec: {replicas: 3, podSpec: {containers: [{name: main, image: x}]}}}]}
-`)
 	for name, c := range map[string]struct {
 		change func(*grovev1alpha1.PodClique, []*corev1.Pod)
 		want   [2]int32
@@ -197,18 +177,8 @@ spec:
 			func(p *grovev1alpha1.PodClique, _ []*corev1.Pod) { p.DeletionTimestamp = &start }, [2]int32{3, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			podCliques, existing := map[string]*grovev1alpha1.PodClique{}, map[string][]*corev1.Pod{}
-			for replica := range int32(2) {
-				member := layout.Standalone(set, replica)[0]
-				podClique := children.PodClique(set, member, nil)
-				podClique.UID = types.UID(podClique.Name)
-				maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
-				podCliques[podClique.Name] = podClique
-				existing[podClique.Name] = []*corev1.Pod{maker.Make("p0", 0), maker.Make("p1", 1), maker.Make("p2", 2)}
-			}
-			c.change(podCliques["s-1-a"], existing["s-1-a"])
-			objects := rollout.Of(set, podCliques, nil)
-			objects.Pods = existing
+			objects := observed(t, 2, 3)
+			c.change(objects.PodCliques["s-1-a"], objects.Pods["s-1-a"])
 			decision := rollout.Decide(objects.Situation(start.Time))
 			assert.Equal(t, c.want, [2]int32{decision.Updated, decision.Pods})
 		})

@@ -177,7 +177,7 @@ func TestTemplateThatAllPodsHave(t *testing.T) {
 		if current := clique.Status.CurrentPodTemplateHash; current != nil {
 			got = *current
 		}
-		assert.Equal(t, step.want, got, "step %d: all pods have", i)
+		assert.Equal(t, step.want, got, "step %d", i)
 	}
 }
 
@@ -338,7 +338,7 @@ func TestTemplateThatAllCopiesRun(t *testing.T) {
 				if current := group.Status.CurrentPodCliqueSetGenerationHash; current != nil {
 					got = *current
 				}
-				assert.Equal(t, step.want, got, "step %d: all copies run", i)
+				assert.Equal(t, step.want, got, "step %d", i)
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func TestTake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := topology.CoverageOf(fixture.Topology("t", "zone", "block", "rack").Spec.Levels, c.nodes)
 			assert.Empty(t, cmp.Diff(c.want, got), "coverage (-want +got)")
-			assert.Equal(t, c.says, got.Missing(), "it says")
+			assert.Equal(t, c.says, got.Missing())
 		})
 	}
 }

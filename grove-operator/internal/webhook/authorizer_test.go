@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -163,28 +162,13 @@ var _ = Describe("The authorizer", func() {
 		Entry("a user that deletes a PodCliqueScalingGroup", alice,
 			remove(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g"), "may not be deleted"),
 		Entry("a user that deletes a PodGang", alice, remove(&schedulerv1alpha1.PodGang{}, "s-0"), "may not be deleted"),
-		Entry("a user that changes a PodGang", alice,
-			patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`), "spec.priorityClassName"),
-		Entry("a user that opens the operator's gate", alice,
-			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"example.com/hold"}]}}`),
-			"spec.schedulingGates"),
-		Entry("a user that takes a pod out of its PodClique", alice,
-			patch(pod(), "s-0-a-abcde", `{"metadata":{"labels":{"grove.io/podclique":null}}}`),
-			"metadata.labels[grove.io/podclique]"),
 		Entry("a user that takes the label off by which the webhook is called", alice,
 			patch(pod(), "s-0-a-abcde", relabel), "metadata.labels[app.kubernetes.io/managed-by]"),
 		Entry("a user that changes a Service", alice,
 			patch(&corev1.Service{}, "s-0", `{"spec":{"publishNotReadyAddresses":false}}`),
 			"spec.publishNotReadyAddresses"),
-		Entry("a user that changes an autoscaler", alice,
-			patch(&autoscalingv2.HorizontalPodAutoscaler{}, "s-0-a", `{"spec":{"maxReplicas":9}}`), "spec.maxReplicas"),
 		Entry("a user that deletes the ServiceAccount", alice, remove(&corev1.ServiceAccount{}, "s"),
 			"may not be deleted"),
-		Entry("a user that widens the Role", alice,
-			patch(&rbacv1.Role{}, "grove.io:pcs:s", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`),
-			"rules"),
-		Entry("a user that changes the RoleBinding", alice,
-			patch(&rbacv1.RoleBinding{}, "grove.io:pcs:s", `{"subjects":null}`), "subjects"),
 		Entry("another service account", "system:serviceaccount:platform:other",
 			remove(&grovev1alpha1.PodClique{}, "s-0-a"), "may not be deleted"),
 	)

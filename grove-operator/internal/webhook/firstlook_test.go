@@ -65,25 +65,6 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 			"{replicas: 1, template: {cliques: [{name: a, spec: {podSpc: {containers: [{name: main, image: x}]}}}]}}",
 			`spec.template.cliques[0].spec.podSpc: unknown field, did you mean "podSpec"?`,
 			`spec.template.cliques[0].spec.podSpec.containers: Required value`),
-		Entry("deep inside a pod",
-			"{replicas: 1, template: {cliques: [{name: a, spec: {podSpec: {volumes: [{name: v, ephemeral: "+
-				"{volumeClaimTemplate: {metadata: {lables: {}}, spec: {}}}}], containers: [{name: main, image: x, resources: "+
-				"{limts: {cpu: 1}}, livenessProbe: {httpGet: {prt: 1}}}]}}}]}}",
-			`spec.template.cliques[0].spec.podSpec.containers[0].resources.limts: unknown field, did you mean "limits"?`,
-			`spec.template.cliques[0].spec.podSpec.containers[0].livenessProbe.httpGet.prt: unknown field, did you mean "port"?`,
-			`spec.template.cliques[0].spec.podSpec.volumes[0].ephemeral.volumeClaimTemplate.metadata.lables: unknown field, did you mean "labels"?`),
-		Entry("in groups, constraints and autoscaling",
-			"{replicas: 1, updateStrategy: {typ: OnDelete}, template: {topologyConstraint: {packDomian: rack, pack: "+
-				"{requird: rack}}, headlessServiceConfig: {publishNotReadyAddreses: true}, podCliqueScalingGroups: [{name: g, "+
-				"cliqueNames: [a], scaleConfig: {maxReplicas: 2, metrcs: []}, minAvailble: 1}], cliques: [{name: a, spec: "+
-				"{podSpec: {containers: [{name: main, image: x}]}}}]}}",
-			`spec.updateStrategy.typ: unknown field`,
-			`spec.template.topologyConstraint.packDomian: unknown field, did you mean "packDomain"?`,
-			`spec.template.topologyConstraint.pack.requird: unknown field, did you mean "required"?`,
-			`spec.template.headlessServiceConfig.publishNotReadyAddreses: unknown field, did you mean "publishNotReadyAddresses"?`,
-			`spec.template.podCliqueScalingGroups[0].scaleConfig.metrcs: unknown field, did you mean "metrics"?`,
-			`spec.template.podCliqueScalingGroups[0].minAvailble: unknown field, did you mean "minAvailable"?`,
-			`spec.template.topologyConstraint: Required value`),
 		Entry("together with what else is wrong",
 			"{replcas: 1, template: {cliques: [{name: a, spec: {replicas: 1, minAvailable: 2, podSpec: {nodeName: node-1, "+
 				"containers: [{name: main, image: x}]}}}]}}",

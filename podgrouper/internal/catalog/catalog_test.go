@@ -33,7 +33,7 @@ func TestAPodThatComesWhenTheGangIsGone(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"ray.io/node-type": "head",
 			"ray.io/group": "headgroup"}},
 	}
-	assert.Equal(t, "RayCluster", catalog.Choose(head, chain).Owner.Kind.Kind, "the head is of")
+	assert.Equal(t, "RayCluster", catalog.Choose(head, chain).Owner.Kind.Kind)
 }
 
 func TestChoose(t *testing.T) {

@@ -94,6 +94,6 @@ func (c *groupCase) check(t *testing.T) {
 		if !known {
 			leaf = "none"
 		}
-		assert.Equal(t, member.Leaf, leaf, "pod %q with %v belongs to", member.Name, member.Labels)
+		assert.Equal(t, member.Leaf, leaf, "pod %q with %v", member.Name, member.Labels)
 	}
 }

@@ -137,7 +137,7 @@ func TestSegments(t *testing.T) {
 				minima := map[string]int{}
 				for i := range pods {
 					segment := leafOf(t, workload, kind.member(i))
-					require.Equal(t, kind.segment(i/size), segment, "pod %d is in", i)
+					require.Equal(t, kind.segment(i/size), segment, "pod %d", i)
 					minima[segment]++
 				}
 				require.Empty(t, cmp.Diff(minima, kind.minima(spec)), "pods that each segment needs (-has +needs)")

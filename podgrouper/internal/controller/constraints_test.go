@@ -54,17 +54,10 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 			patch(ctx, job, `{"metadata":{"labels":{"touched":"yes"}}}`)
 			Consistently(eventsOn(ctx, "Job", "train"), "300ms").Should(ConsistOf("InvalidGrouping: " + message))
 		},
-		Entry("an unknown Topology",
-			onJob(of(kai.AnnotationTopology, "nowhere", kai.AnnotationTopologyRequired, "topology/rack")),
-			`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`),
 		Entry("an unknown level in a template",
 			inTemplate(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "rack")),
 			`spec.template.metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "rack": `+
 				`Topology "checked" has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
-		Entry("a minimum that is no number", onJob(of(kai.AnnotationBatchMinMember, "some")),
-			`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "some": must be a whole number above 0; 1 is used instead`),
-		Entry("a minimum of nothing", onJob(of(kai.AnnotationBatchMinMember, "0")),
-			`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "0": must be a whole number above 0; 1 is used instead`),
 		Entry("a minimum that cannot be met", onJob(of(kai.AnnotationBatchMinMember, "5")),
 			`metadata.annotations[kai.scheduler/batch-min-member]: Invalid value: "5": at most 4 run at a time, so that none ever starts: lower it, or raise spec.parallelism`),
 	)

@@ -41,13 +41,13 @@ func TestWorkloadsAreNotWarnedOfATopologyThatIsReplaced(t *testing.T) {
 	missing := field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), "net",
 		"no Topology has this name")}
 
-	assert.Equal(t, settling, k.unsettled(podGroup, missing), "at first it waits for")
+	assert.Equal(t, settling, k.unsettled(podGroup, missing), "at first it waits")
 	clock.SetTime(clock.Now().Add(settling / 2))
-	assert.Zero(t, k.unsettled(podGroup, nil), "the new Topology is there, and it waits for")
+	assert.Zero(t, k.unsettled(podGroup, nil), "the new Topology is there")
 	clock.SetTime(clock.Now().Add(settling))
-	assert.Equal(t, settling, k.unsettled(podGroup, missing), "the next time counts by itself, and it waits for")
+	assert.Equal(t, settling, k.unsettled(podGroup, missing), "the next time counts by itself")
 	clock.SetTime(clock.Now().Add(settling))
-	assert.Zero(t, k.unsettled(podGroup, missing), "it lasted, and waits for")
+	assert.Zero(t, k.unsettled(podGroup, missing), "it lasted")
 	podGroup.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionValid, Status: metav1.ConditionFalse}}
-	assert.Zero(t, k.unsettled(podGroup, missing), "what was reported stands, and it waits for")
+	assert.Zero(t, k.unsettled(podGroup, missing), "what was reported stands")
 }

@@ -167,15 +167,6 @@ var _ = Describe("A Job with a topology constraint", func() {
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity,
 			condition(metav1.ConditionTrue, scheduling.ReasonAccepted, "")))
 	})
-
-	It("is warned that a level needs a topology", func(ctx SpecContext) {
-		job := create(ctx, newJob("train", map[string]string{kai.AnnotationTopologyPreferred: "topology/rack"}))
-		create(ctx, newPod("train-0", job))
-		const reason = "metadata.annotations[kai.scheduler/topology]: Required value"
-		Eventually(eventsOn(ctx, "Job", "train")).Should(ContainElement(ContainSubstring(reason)))
-		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity,
-			condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, reason)))
-	})
 })
 
 var _ = Describe("A Job whose wishes no PodGroup can hold", func() {

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -64,23 +63,5 @@ var _ = Describe("An indexed Job that is divided into segments", func() {
 		}
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(
 			HaveField("Spec", scheduling.PodGroupSpec{MinMember: new(int32(1))}))
-	})
-
-	It("waits for no pods that are done", func(ctx SpecContext) {
-		Eventually(subGroupOf(ctx, pod(4))).Should(Equal("segment-2"))
-		job.Status.CompletedIndexes, job.Status.Succeeded = "0-2", 3
-		job.Status.StartTime = new(metav1.Now())
-		Expect(api.Status().Update(ctx, job)).To(Succeed())
-		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Spec.SubGroups", ConsistOf(
-			HaveField("MinMember", HaveValue(BeEquivalentTo(0))), HaveField("MinMember", HaveValue(BeEquivalentTo(1))),
-			HaveField("MinMember", HaveValue(BeEquivalentTo(1))))))
-	})
-
-	It("says on the Job and the PodGroup what is wrong with the size", func(ctx SpecContext) {
-		const says = `metadata.annotations[kai.scheduler/segment-size]: Invalid value: "two": must be a whole number above 0; all pods are one segment until then`
-		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/segment-size":"two"}}}`)
-		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity,
-			condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, says)))
-		Eventually(eventsOn(ctx, "Job", "train")).Should(ContainElement(ContainSubstring(says)))
 	})
 })
