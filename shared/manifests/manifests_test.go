@@ -89,6 +89,14 @@ func TestParse(t *testing.T) {
 			content: "apiVersion: v1\nmetadata: {name: a}\n",
 			wrong:   []string{"f[1]: kind: Required value: every manifest has one, such as Pod"},
 		},
+		"a version that does not exist, or of a group that is missing": {
+			content: "apiVersion: v2\nkind: Pod\nmetadata: {name: a}\n---\n" +
+				"apiVersion: kai.scheduler/v1/x\nkind: Topology\nmetadata: {name: a}\n",
+			wrong: []string{
+				`f[1]: Pod a: apiVersion: is v1, or a group and a version such as batch/v1, not "v2"`,
+				`f[2]: Topology a: apiVersion: is v1, or a group and a version such as batch/v1, not "kai.scheduler/v1/x"`,
+			},
+		},
 		"names that are no text until they are quoted": {
 			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n---\n" +
 				"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n---\n" +

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -259,8 +260,17 @@ func incomplete(source string, object *unstructured.Unstructured) (Finding, bool
 		finding.Path, finding.Reason = "kind", "Required value: every manifest has one, such as Pod"
 	case !isList(object) && object.GetName() == "" && object.GetGenerateName() == "":
 		finding.Path, finding.Reason = "metadata.name", "Required value"
+	case !named(object.GetAPIVersion()):
+		finding.Path = "apiVersion"
+		finding.Reason = fmt.Sprintf("is v1, or a group and a version such as batch/v1, not %q", object.GetAPIVersion())
 	default:
 		return Finding{}, false
 	}
 	return finding, true
+}
+
+// named reports whether an apiVersion has a group, or is the only one without a name.
+func named(apiVersion string) bool {
+	version, err := schema.ParseGroupVersion(apiVersion)
+	return err == nil && (version.Group != "" || version.Version == "v1")
 }

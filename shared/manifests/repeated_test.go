@@ -19,7 +19,7 @@ func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}}
 ---
-{apiVersion: v2, kind: Pod, metadata: {name: a}}
+{apiVersion: batch/v1, kind: Job, metadata: {name: a}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {generateName: a-}}
 ---
@@ -32,17 +32,19 @@ func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 {apiVersion: v1, kind: Node, metadata: {name: a}}
 ---
 {apiVersion: v1, kind: Node, metadata: {name: a, namespace: other}}
+---
+{apiVersion: batch/v1beta1, kind: Job, metadata: {name: a}}
 `))
 	require.Empty(t, wrong)
 	var got []string
-	kinds := []schema.GroupKind{{Kind: "Pod"}, {Kind: "Node"}}
+	kinds := []schema.GroupKind{{Kind: "Pod"}, {Kind: "Node"}, {Group: "batch", Kind: "Job"}}
 	for _, finding := range manifests.Repeated(documents, kinds...) {
 		got = append(got, finding.String())
 	}
 	want := []string{
 		"f[3]: Pod default/a: metadata.name: the input has this object already",
-		"f[4]: Pod default/a: metadata.name: the input has this object already",
 		"f[10]: Node a: metadata.name: the input has this object already",
+		"f[11]: Job default/a: metadata.name: the input has this object already",
 	}
 	assert.Empty(t, cmp.Diff(want, got), "findings (-want +got)")
 }
