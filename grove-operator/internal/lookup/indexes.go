@@ -79,6 +79,14 @@ func OfSet(owner metav1.Object) []client.ListOption {
 	return in(owner.GetNamespace(), set, owner.GetName())
 }
 
+// Live selects what the operator made of a set, for a reader without a cache.
+func Live(owner metav1.Object) []client.ListOption {
+	return []client.ListOption{client.InNamespace(owner.GetNamespace()), client.MatchingLabels{
+		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
+		grovev1alpha1.LabelPartOf:    owner.GetName(),
+	}}
+}
+
 // OfReplica selects PodCliques, PodGangs and pods of one replica of a set.
 func OfReplica(namespace, setName string, index int32) []client.ListOption {
 	return in(namespace, replica, fmt.Sprintf("%s/%d", setName, index))
@@ -104,8 +112,8 @@ func OfPodClique(owner metav1.Object) []client.ListOption {
 	return in(owner.GetNamespace(), podClique, owner.GetName())
 }
 
-// usingTopology selects the PodCliqueSets, of all namespaces, that need a ClusterTopology.
-func usingTopology(name string) []client.ListOption {
+// Using selects the PodCliqueSets, of all namespaces, that need a ClusterTopology.
+func Using(name string) []client.ListOption {
 	return []client.ListOption{client.MatchingFields{usedBy: name}}
 }
 

@@ -128,7 +128,7 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 // the cache and must not be changed: there may be thousands of sets.
 func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
-	if err := cache.List(ctx, &list, append(usingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := cache.List(ctx, &list, append(Using(name), client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliqueSets: %w", err)
 	}
 	return list.Items, nil

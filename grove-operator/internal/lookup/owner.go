@@ -3,11 +3,15 @@ package lookup
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // Belongs reports whether an object with the labels of an owner is its child, also after the garbage collector has
@@ -20,6 +24,32 @@ func Belongs(child, owner client.Object) bool {
 		return owner.GetDeletionTimestamp() != nil
 	}
 	return controller.UID == owner.GetUID()
+}
+
+// Set returns the set of a child; nil if it is gone or being deleted.
+func Set(ctx context.Context, cache client.Reader, child client.Object) (*grovev1alpha1.PodCliqueSet, error) {
+	set := &grovev1alpha1.PodCliqueSet{}
+	key := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[grovev1alpha1.LabelPartOf]}
+	if err := cache.Get(ctx, key, set); err != nil || set.DeletionTimestamp != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return set, nil
+}
+
+// Requests are the requests for the objects of the cache that options select.
+func Requests(
+	ctx context.Context, cache client.Reader, list client.ObjectList, options []client.ListOption,
+) []reconcile.Request {
+	if err := cache.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil // The cache answers; it fails only for an index that does not exist.
+	}
+	var requests []reconcile.Request
+	_ = meta.EachListItem(list, func(object runtime.Object) error {
+		requests = append(requests,
+			reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object.(client.Object))})
+		return nil
+	})
+	return requests
 }
 
 // OwnerEvents enqueues the controlling owner of a kind or, for an object without any controller, the owner that a label

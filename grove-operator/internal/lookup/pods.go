@@ -75,11 +75,7 @@ func (r Replica) Members(group string) []*grovev1alpha1.PodClique {
 // BoundPods counts the pods of a set that are on nodes and not leaving, by the pods themselves.
 func BoundPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
 	var list corev1.PodList
-	err := reader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingLabels{
-		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
-		grovev1alpha1.LabelPartOf:    set.Name,
-	})
-	if err != nil {
+	if err := reader.List(ctx, &list, Live(set)...); err != nil {
 		return 0, fmt.Errorf("listing pods: %w", err)
 	}
 	var bound int32

@@ -13,19 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+
+	"packtree.dev/grove-operator/internal/passes"
 )
 
 // TurnChanged passes changes of a PodCliqueSet in which the turn of a replica begins or ends, or copies are added
 // during it.
 func TurnChanged() predicate.Funcs {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !equality.Semantic.DeepEqual(turnsOf(e.ObjectOld), turnsOf(e.ObjectNew))
-		},
-	}
+	return passes.OnlyUpdates(func(before, after client.Object) bool {
+		return !equality.Semantic.DeepEqual(turnsOf(before), turnsOf(after))
+	})
 }
 
 func turnsOf(set client.Object) []grovev1alpha1.PodCliqueSetReplicaUpdate {

@@ -108,12 +108,11 @@ func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodCl
 		return nil, fmt.Errorf("listing pods: %w", err)
 	}
 	observed.keep(list.Items)
-	set := &grovev1alpha1.PodCliqueSet{}
-	key := types.NamespacedName{Namespace: podClique.Namespace, Name: podClique.Labels[grovev1alpha1.LabelPartOf]}
-	if err := r.Client.Get(ctx, key, set); err != nil {
-		return observed, client.IgnoreNotFound(err)
+	set, err := lookup.Set(ctx, r.Client, podClique)
+	if err != nil || set == nil {
+		return observed, err
 	}
-	if member, ok := layout.Find(set, podClique); ok && set.DeletionTimestamp == nil {
+	if member, ok := layout.Find(set, podClique); ok {
 		observed.set, observed.member = set, member
 	}
 	return observed, nil

@@ -77,28 +77,13 @@ func (r *Reconciler) followersOfPod(ctx context.Context, pod client.Object) []re
 
 // followers are the PodCliques of the scaled gangs that follow a base gang.
 func (r *Reconciler) followers(ctx context.Context, namespace, gang string) []reconcile.Request {
-	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, lookup.FollowingGang(namespace, gang)...); err != nil {
-		return nil // The cache answers; it fails only for an index that does not exist.
-	}
-	return requestsFor(list.Items)
-}
-
-func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
-	requests := make([]reconcile.Request, 0, len(podCliques))
-	for i := range podCliques {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&podCliques[i])})
-	}
-	return requests
+	return lookup.Requests(ctx, r.Client, &grovev1alpha1.PodCliqueList{}, lookup.FollowingGang(namespace, gang))
 }
 
 // inReplica are the PodCliques of a replica, for the begin and the end of its turn to be updated.
 func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
-	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, lookup.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
-		return nil // The cache answers; it fails only for an index that does not exist.
-	}
-	return requestsFor(list.Items)
+	return lookup.Requests(ctx, r.Client, &grovev1alpha1.PodCliqueList{},
+		lookup.OfReplica(set.GetNamespace(), set.GetName(), replica))
 }
 
 // templateChanged passes changes of a template: pods that had the set's template no longer have it, also those of
@@ -106,27 +91,18 @@ func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica i
 // which PodCliques do not have; of the order of cliques, on which it depends which pods stand for copies and replicas;
 // and of the strategy, which decides whether a PodClique gets the new template now or in its turn.
 func templateChanged() predicate.Funcs {
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
-			return before.Generation != after.Generation &&
-				(podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) ||
-					topology.NameFor(before) != topology.NameFor(after) ||
-					rollout.StrategyOf(before) != rollout.StrategyOf(after) ||
-					!slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
-		},
-	}
+	return passes.OnlyUpdates(func(old, changed client.Object) bool {
+		before, after := old.(*grovev1alpha1.PodCliqueSet), changed.(*grovev1alpha1.PodCliqueSet)
+		return before.Generation != after.Generation &&
+			(podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) ||
+				topology.NameFor(before) != topology.NameFor(after) ||
+				rollout.StrategyOf(before) != rollout.StrategyOf(after) ||
+				!slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
+	})
 }
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
-	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, lookup.OfSet(set)...); err != nil {
-		return nil // The cache answers; it fails only for an index that does not exist.
-	}
-	return requestsFor(list.Items)
+	return lookup.Requests(ctx, r.Client, &grovev1alpha1.PodCliqueList{}, lookup.OfSet(set))
 }
 
 // ofGang are the PodCliques that give a gang's groups their names, and the PodCliques of the gangs that follow it.

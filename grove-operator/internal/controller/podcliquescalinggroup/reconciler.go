@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,15 +60,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 }
 
 func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.Request {
-	var list grovev1alpha1.PodCliqueScalingGroupList
-	if err := r.Client.List(ctx, &list, lookup.OfSet(set)...); err != nil {
-		return nil // The cache answers; it fails only for an index that does not exist.
-	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return lookup.Requests(ctx, r.Client, &grovev1alpha1.PodCliqueScalingGroupList{}, lookup.OfSet(set))
 }
 
 // scope is the state of one pass.
@@ -145,14 +136,10 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	observed.keep(list.Items)
-	set := &grovev1alpha1.PodCliqueSet{}
-	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Labels[grovev1alpha1.LabelPartOf]}
-	if err := r.Client.Get(ctx, key, set); err != nil {
-		return observed, client.IgnoreNotFound(err)
-	}
+	set, err := lookup.Set(ctx, r.Client, group)
 	replica, ok := layout.ReplicaOf(group)
-	if !ok || set.DeletionTimestamp != nil {
-		return observed, nil
+	if err != nil || set == nil || !ok {
+		return observed, err
 	}
 	observed.set, observed.replica = set, replica
 	observed.config = layout.GroupOfReplica(set, replica, group.Name)

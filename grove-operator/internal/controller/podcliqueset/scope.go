@@ -202,9 +202,7 @@ func (r *Reconciler) observeLive(ctx context.Context, scope *scope) error {
 	var scalingGroups grovev1alpha1.PodCliqueScalingGroupList
 	var podCliques grovev1alpha1.PodCliqueList
 	for _, list := range []client.ObjectList{&scalingGroups, &podCliques} {
-		err := r.Writer.Live.List(ctx, list, client.InNamespace(scope.set.Namespace),
-			client.MatchingLabels{grovev1alpha1.LabelPartOf: scope.set.Name})
-		if err != nil {
+		if err := r.Writer.Live.List(ctx, list, lookup.Live(scope.set)...); err != nil {
 			return fmt.Errorf("listing %T: %w", list, err)
 		}
 	}

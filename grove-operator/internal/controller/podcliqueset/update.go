@@ -45,9 +45,7 @@ func (r *Reconciler) decideUpdate(ctx context.Context, objects rollout.Objects) 
 	}
 	next := rollout.Decide(objects.Situation(now))
 	if rollout.Running(next.Progress) != rollout.Running(set.Status.UpdateProgress) {
-		objects.Pods, err = listPods(ctx, r.Writer.Live, []client.ListOption{client.InNamespace(set.Namespace),
-			client.MatchingLabels{grovev1alpha1.LabelPartOf: set.Name}})
-		if err != nil {
+		if objects.Pods, err = listPods(ctx, r.Writer.Live, lookup.Live(set)); err != nil {
 			return decision, fmt.Errorf("listing pods past the cache: %w", err)
 		}
 		next = rollout.Decide(objects.Situation(now))

@@ -104,13 +104,5 @@ func finalizerLost() predicate.Funcs {
 
 // usersOf are the sets with constraints that refer to a ClusterTopology or ClusterTopologyBinding.
 func (r *Reconciler) usersOf(ctx context.Context, clusterTopology client.Object) []reconcile.Request {
-	users, err := lookup.UsersOf(ctx, r.Client, clusterTopology.GetName())
-	if err != nil {
-		return nil // The cache answers; it fails only for an index that does not exist.
-	}
-	requests := make([]reconcile.Request, 0, len(users))
-	for i := range users {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&users[i])})
-	}
-	return requests
+	return lookup.Requests(ctx, r.Client, &grovev1alpha1.PodCliqueSetList{}, lookup.Using(clusterTopology.GetName()))
 }

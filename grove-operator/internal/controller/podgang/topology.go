@@ -60,11 +60,7 @@ func (s *scope) keepMadeFor(inForce string) {
 // livePods reads the replica's pods past the cache.
 func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]*corev1.Pod, error) {
 	var list corev1.PodList
-	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.set.Namespace), client.MatchingLabels{
-		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
-		grovev1alpha1.LabelPartOf:    scope.set.Name,
-	})
-	if err != nil {
+	if err := r.Writer.Live.List(ctx, &list, lookup.Live(scope.set)...); err != nil {
 		return nil, fmt.Errorf("listing pods before gangs turn to another topology: %w", err)
 	}
 	var ofReplica []*corev1.Pod
