@@ -38,9 +38,9 @@ func (s *search) clear(d *domain) *candidate {
 
 // leaving is the set in which these workloads leave as a whole.
 func (s *search) leaving(workloads []int) set {
-	taken := s.nobody()
+	taken := set{}
 	for _, i := range workloads {
-		taken[i] = s.whole(i)
+		taken[i] = slices.Repeat([]bool{true}, len(s.workloads[i].Pods))
 	}
 	return taken
 }

@@ -47,7 +47,7 @@ func (s *search) domains() []*domain {
 	}
 	s.settleTenants(all)
 	demand := demandOf(&s.asked.Root)
-	s.release(s.nobody())
+	s.release(set{})
 	own := running(&s.q.Gang.Root)
 	var open []*domain
 	for _, d := range all {

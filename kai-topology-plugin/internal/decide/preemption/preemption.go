@@ -75,10 +75,14 @@ func Choose(q Question) *Answer {
 		q.release(pod.ID, pod.Node)
 	}
 	s := newSearch(&q)
-	if s.fits(s.nobody()) {
-		return s.answer(s.nobody(), &domain{})
+	if s.fits(set{}) {
+		return s.answer(set{}, &domain{})
 	}
-	if !s.fits(s.everybody()) {
+	everybody := make([]int, len(s.workloads))
+	for i := range everybody {
+		everybody[i] = i
+	}
+	if !s.fits(s.leaving(everybody)) {
 		return nil
 	}
 	best := s.cheapest()

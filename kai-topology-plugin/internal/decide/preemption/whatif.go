@@ -62,7 +62,7 @@ func newSearch(q *Question) *search {
 		}
 		s.workloads = append(s.workloads, known)
 	}
-	s.released = s.nobody()
+	s.released = set{}
 	return s
 }
 
@@ -103,22 +103,6 @@ func sizeOf(group *packing.Group) int {
 		size += sizeOf(&group.Children[i])
 	}
 	return size
-}
-
-func (s *search) nobody() set { return set{} }
-
-func (s *search) everybody() set {
-	all := s.nobody()
-	for i := range s.workloads {
-		all[i] = s.whole(i)
-	}
-	return all
-}
-
-func (s *search) whole(workload int) []bool {
-	leaves := make([]bool, len(s.workloads[workload].Pods))
-	takeAll(leaves)
-	return leaves
 }
 
 // maxShare is the part of the budget that a single what-if may take: one that is hard to answer counts as one that

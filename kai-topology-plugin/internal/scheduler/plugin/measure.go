@@ -3,7 +3,6 @@ package plugin
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/turns"
@@ -24,48 +23,51 @@ type measure struct {
 
 // Capacity counts what is free in domains, and how many more gangs of the named shapes fit.
 func (m *measure) Capacity(bounds capacity.Bounds) (free []capacity.Level, slots []capacity.LevelSlots) {
-	levels := m.levels()
+	cluster, levels := m.read()
 	if len(levels) == 0 {
 		return nil, nil
 	}
-	cluster, err := shown(m.lister)
-	if err == nil {
-		err = m.lay(cluster, func(table *turns.Table) error {
-			trial, err := table.Begin(levels)
-			if err != nil {
-				return err
-			}
-			defer trial.End()
-			free = capacity.Report(levels, capacity.NodesOf(trial), bounds)
-			slots = capacity.Slots(trial, levels, m.profiles.now().shapes, bounds)
-			return nil
-		})
-	}
+	err := m.lay(cluster, func(table *turns.Table) error {
+		trial, err := table.Begin(levels)
+		if err != nil {
+			return err
+		}
+		defer trial.End()
+		free = capacity.Report(levels, capacity.NodesOf(trial), bounds)
+		slots = capacity.Slots(trial, levels, m.profiles.now().shapes, bounds)
+		return nil
+	})
 	if err != nil {
 		klog.Background().Error(err, "Counting what is free")
 	}
 	return free, slots
 }
 
+// read returns the cluster, and the node label keys of the levels of each Topology, the broadest first; no levels if it
+// cannot be read.
+func (m *measure) read() (*inventory.Inventory, map[string][]string) {
+	cluster, err := shown(m.lister)
+	if err != nil {
+		klog.Background().Error(err, "Reading the cluster for metrics")
+		return inventory.New(), nil
+	}
+	levels := map[string][]string{}
+	for name, topology := range cluster.Topologies {
+		levels[name] = nodes.Levels(topology)
+	}
+	return cluster, levels
+}
+
 // Relations counts the relations of gangs with running pods, as far as they can be read.
 func (m *measure) Relations() (tally relationstatus.Tally) {
-	podGroups, err := m.lister.PodGroups.List(labels.Everything())
-	if err != nil {
-		klog.Background().Error(err, "Reading PodGroups")
-		return tally
-	}
-	related := slices.DeleteFunc(podGroups, func(podGroup *scheduling.PodGroup) bool {
+	cluster, levels := m.read()
+	related := slices.DeleteFunc(cluster.PodGroups, func(podGroup *scheduling.PodGroup) bool {
 		return podGroup.Annotations[scheduling.AnnotationRelations] == ""
 	})
 	if len(related) == 0 {
 		return tally
 	}
-	nodes, err := m.lister.Nodes.List(labels.Everything())
-	if err != nil {
-		klog.Background().Error(err, "Reading nodes")
-		return tally
-	}
-	domains, err := relationstatus.NewDomains(m.levels(), slices.Values(nodes))
+	domains, err := relationstatus.NewDomains(levels, slices.Values(cluster.Nodes))
 	if err != nil {
 		klog.Background().Error(err, "Reading the domains of nodes")
 		return tally
@@ -98,18 +100,4 @@ func (m *measure) relationsOf(
 		klog.Background().Error(err, "Judging the relations of a gang", "podGroup", key)
 	}
 	return judged
-}
-
-// levels returns the node label keys of the levels of each Topology, the broadest first.
-func (m *measure) levels() map[string][]string {
-	topologies, err := m.lister.Topologies.List(labels.Everything())
-	if err != nil {
-		klog.Background().Error(err, "Reading Topologies")
-		return nil
-	}
-	levels := map[string][]string{}
-	for _, topology := range topologies {
-		levels[topology.Name] = nodes.Levels(topology)
-	}
-	return levels
 }

@@ -281,7 +281,7 @@ func (m *mender) plan(ctx context.Context, r *round) (plans map[gang.Key]repair.
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, err := m.seatsOfOtherMoves()
+	elsewhere, err := m.seatsOfOtherMoves(cluster.PodGroups)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/gang"
 	"packtree.dev/kai-topology-plugin/internal/model/inventory"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // speaksFor reports whether it is for this profile to report on a gang.
@@ -91,11 +92,9 @@ func (m *mender) left(pod *corev1.Pod) bool {
 // seatsOfOtherMoves reads from statuses which seats other profiles hold for moves. Nothing else shows them. Two
 // profiles that plan at the same time do not see each other's seats, but before pods are evicted the seats are written,
 // and all is proved again.
-func (m *mender) seatsOfOtherMoves() (map[gang.Key][]gangstate.Placement, error) {
-	podGroups, err := m.lister.PodGroups.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("reading PodGroups: %w", err)
-	}
+func (m *mender) seatsOfOtherMoves(
+	podGroups []*scheduling.PodGroup,
+) (map[gang.Key][]gangstate.Placement, error) {
 	found := map[gang.Key][]gangstate.Placement{}
 	for _, podGroup := range podGroups {
 		if !gangstate.IsMoving(podGroup) {

@@ -26,7 +26,7 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 	theirs.Spec.Priority = ptr.To[int32](3)
 	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("mine", "mine-0")}, moved, ahead, mine)
 	bench.plugin.profiles.add("another", own{})
-	found, err := bench.plugin.mender.seatsOfOtherMoves()
+	found, err := bench.plugin.mender.seatsOfOtherMoves([]*scheduling.PodGroup{moved, ahead, mine})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	seats := found[gang.Key{Namespace: "default", Name: "moved"}]
