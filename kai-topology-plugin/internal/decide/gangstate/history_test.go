@@ -587,6 +587,9 @@ func (s *scheduler) planAhead(asked *question, placements []Placement) (planned,
 
 // planWaiting plans a gang that waits, without a pod of it here, on nodes as they were.
 func (s *scheduler) planWaiting(key gang.Key, nodes []string) bool {
+	if s.groups[key] == nil {
+		return false // Word of that is on its way.
+	}
 	asked := s.read(key, nil)
 	if asked == nil {
 		return false
