@@ -57,17 +57,13 @@ func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 		got := &v1alpha1.DynamoGraphDeployment{}
 		mustConvert(t, conversion.FromHub(edited, got))
 		service := got.Spec.Services[0]
-		assert.Equal(t, "2", service.ExtraPodSpec.MainContainer.Env[0].Value,
-			"the edit is lost: %v", asJSON(t, service))
-		assert.Empty(t, service.Envs, "the edit is lost: %v", asJSON(t, service))
-		require.NotNil(t, service.DynamoNamespace, "dynamoNamespace is lost: %v", asJSON(t, service))
-		assert.Equal(t, "old", *service.DynamoNamespace, "dynamoNamespace is lost: %v", asJSON(t, service))
-		require.NotNil(t, service.GlobalDynamoNamespace,
-			"globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
-		require.NotNil(t, service.ModelRef,
-			"globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
-		assert.NotNil(t, service.Ingress,
-			"globalDynamoNamespace, modelRef or ingress is lost: %v", asJSON(t, service))
+		assert.Equal(t, "2", service.ExtraPodSpec.MainContainer.Env[0].Value)
+		assert.Empty(t, service.Envs)
+		require.NotNil(t, service.DynamoNamespace)
+		assert.Equal(t, "old", *service.DynamoNamespace)
+		require.NotNil(t, service.GlobalDynamoNamespace)
+		require.NotNil(t, service.ModelRef)
+		assert.NotNil(t, service.Ingress)
 		gpus := service.ExtraPodSpec.MainContainer.Resources.Limits["nvidia.com/gpu"]
 		assert.Equal(t, "8", gpus.String())
 	})

@@ -202,8 +202,7 @@ func TestANewImageChangesNothingElse(t *testing.T) {
 		spec.Components[0].PodTemplate.Spec.Containers[0].Image = "newer"
 	})
 	l.pass("v1", "one")
-	assert.Equal(t, grovev1alpha1.ImageUpdateInPlace, l.set.Annotations[grovev1alpha1.AnnotationImageUpdate],
-		"the set has")
+	assert.Equal(t, grovev1alpha1.ImageUpdateInPlace, l.set.Annotations[grovev1alpha1.AnnotationImageUpdate])
 	before.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "newer"
 	assert.Empty(t, cmp.Diff(before.Spec, l.set.Spec), "the image has changed, and with it (-before +after)")
 }

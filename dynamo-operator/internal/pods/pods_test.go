@@ -71,9 +71,8 @@ func TestSharedMemory(t *testing.T) {
 			for _, volume := range made.Spec.Volumes {
 				got = volume.EmptyDir.SizeLimit.String()
 			}
-			assert.Equal(t, c.want, got, "got %q, mounts %v", got, made.Main().VolumeMounts)
-			assert.Equal(t, len(made.Main().VolumeMounts) == 1, c.want != "",
-				"got %q, mounts %v", got, made.Main().VolumeMounts)
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, len(made.Main().VolumeMounts) == 1, c.want != "")
 		})
 	}
 }

@@ -201,11 +201,9 @@ func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
 			component.EPPConfig = &c.config
 			made := pods.Make(deployment(), component, pods.Infrastructure{})
 			config := made.Spec.Volumes[0]
-			assert.Equal(t, c.from, config.ConfigMap.Name, "the configuration is read from %v", config.ConfigMap)
-			assert.Equal(t, c.key, config.ConfigMap.Items[0].Key,
-				"the configuration is read from %v", config.ConfigMap)
-			assert.Equal(t, "epp-config-dynamo.yaml", config.ConfigMap.Items[0].Path,
-				"the configuration is read from %v", config.ConfigMap)
+			assert.Equal(t, c.from, config.ConfigMap.Name)
+			assert.Equal(t, c.key, config.ConfigMap.Items[0].Key)
+			assert.Equal(t, "epp-config-dynamo.yaml", config.ConfigMap.Items[0].Path)
 			var mounted []string
 			for _, mount := range made.Main().VolumeMounts {
 				mounted = append(mounted, mount.Name+":"+mount.MountPath)
@@ -240,9 +238,8 @@ func TestCompilationCache(t *testing.T) {
 			assert.Equal(t, "compiled", mount.Name, "mounted: %v", mount)
 			assert.Equal(t, c.at, mount.MountPath, "mounted: %v", mount)
 			assert.Equal(t, c.cacheRoot, variables(made.Main())["VLLM_CACHE_ROOT"])
-			assert.Equal(t, c.userVolumes != nil, made.Spec.Volumes[0].PersistentVolumeClaim == nil,
-				"the volumes are %v", made.Spec.Volumes)
-			assert.Equal(t, "compiled", made.Spec.Volumes[0].Name, "the volumes are %v", made.Spec.Volumes)
+			assert.Equal(t, c.userVolumes != nil, made.Spec.Volumes[0].PersistentVolumeClaim == nil)
+			assert.Equal(t, "compiled", made.Spec.Volumes[0].Name)
 		})
 	}
 }
@@ -268,8 +265,7 @@ func TestAFrontendBesideMain(t *testing.T) {
 	component.PodTemplate.Spec.Containers[1].VolumeMounts = []corev1.VolumeMount{{Name: "models", MountPath: "/models"}}
 	made := pods.Make(deployment(), component, pods.Infrastructure{})
 	beside := pods.Named(made.Spec.Containers, "beside")
-	assert.Equal(t, "python3 -m dynamo.frontend", strings.Join(slices.Concat(beside.Command, beside.Args), " "),
-		"it starts")
+	assert.Equal(t, "python3 -m dynamo.frontend", strings.Join(slices.Concat(beside.Command, beside.Args), " "))
 	assert.Empty(t, cmp.Diff([]string{"http:8000"}, portsOf(beside)), "it serves")
 	assert.Equal(t, "/health@http", asked(beside.ReadinessProbe), "it serves")
 	env := variables(beside)
@@ -398,9 +394,8 @@ func TestRolesAreLaidOverTheComponent(t *testing.T) {
 		require.Len(t, main.Env, 2, "role %s became %v", role, main)
 		assert.Equal(t, want, values(main, "A", "B")["A"], "role %s became %v", role, main)
 		assert.Equal(t, "both", values(main, "B")["B"], "role %s became %v", role, main)
-		assert.Equal(t, want, made.PodTemplate.Spec.NodeSelector["role"],
-			"role %s became %v", role, made.PodTemplate.Spec)
-		assert.Len(t, made.PodTemplate.Spec.Containers, 2, "role %s became %v", role, made.PodTemplate.Spec)
+		assert.Equal(t, want, made.PodTemplate.Spec.NodeSelector["role"])
+		assert.Len(t, made.PodTemplate.Spec.Containers, 2)
 	}
 	component.Roles = []v1beta1.ComponentRole{{Name: "worker", MultinodeRole: v1beta1.MultinodeRole{
 		PodTemplate: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"a": "b"}}},

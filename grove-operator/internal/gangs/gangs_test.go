@@ -145,8 +145,7 @@ func TestOnlyConstrainedGangsNameATopology(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, gang := range gangs.Desired(set, 0, topology.Resolve(set, c.lookup), live{}.view()) {
-				assert.Equal(t, c.want, gang.Annotations[grovev1alpha1.AnnotationTopologyName],
-					"gang %s names", gang.Name)
+				assert.Equal(t, c.want, gang.Annotations[grovev1alpha1.AnnotationTopologyName])
 			}
 		})
 	}
@@ -347,15 +346,13 @@ func TestAGangSaysWhyItsPodsDoNotGetReady(t *testing.T) {
 	status := gangs.Status(gang(group("a", 2, "p", "q", "r"), group("b", 1, "s")),
 		func(name string) gangs.GroupCounts { return counts[name] }, "")
 	ready := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionReady)
-	require.NotNil(t, ready, "the condition Ready")
-	assert.Equal(t, "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)", ready.Message,
-		"the condition Ready")
+	require.NotNil(t, ready)
+	assert.Equal(t, "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)", ready.Message)
 }
 
 func TestAGangThatIsRecreatedSaysSo(t *testing.T) {
 	status := gangs.Status(&schedulerv1alpha1.PodGang{}, nil, "replica 0 is recreated: because")
 	condition := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionDisruptionTarget)
 	want := "True GangTermination replica 0 is recreated: because"
-	assert.Equal(t, want, fmt.Sprint(condition.Status, " ", condition.Reason, " ", condition.Message),
-		"DisruptionTarget")
+	assert.Equal(t, want, fmt.Sprint(condition.Status, " ", condition.Reason, " ", condition.Message))
 }

@@ -74,8 +74,7 @@ func TestUpdating(t *testing.T) {
 				assert.Equal(t, int64(4), condition.ObservedGeneration, "it is of generation")
 			}
 			assert.Equal(t, c.want, got)
-			assert.Equal(t, c.ready, meta.FindStatusCondition(conditions, grovev1alpha1.ConditionReady).Message,
-				"Ready says")
+			assert.Equal(t, c.ready, meta.FindStatusCondition(conditions, grovev1alpha1.ConditionReady).Message)
 		})
 	}
 }

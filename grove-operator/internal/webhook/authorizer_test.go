@@ -28,7 +28,6 @@ const (
 	alice            = "alice"
 	garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
 	namespaceRemover = "system:serviceaccount:kube-system:namespace-controller"
-	podGrouper       = "system:serviceaccount:packtree-system:podgrouper"
 	kubelet          = "system:node:node-1"
 	scheduler        = "system:serviceaccount:packtree-system:kai-topology-plugin"
 )
@@ -194,22 +193,12 @@ var _ = Describe("The authorizer", func() {
 			scaleTo(&grovev1alpha1.PodClique{}, "s-0-a")),
 		Entry("a user that scales a PodCliqueScalingGroup", alice,
 			scaleTo(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g")),
-		Entry("a user that edits replicas", alice, patch(&grovev1alpha1.PodClique{}, "s-0-a",
-			`{"spec":{"replicas":2}}`)),
 		Entry("the scheduler that binds", scheduler, bind),
 		Entry("the scheduler that says why a pod waits", scheduler,
 			patchStatus(pod(), "s-0-a-abcde", `{"status":{"nominatedNodeName":"x"}}`)),
 		Entry("a kubelet that deletes a pod", kubelet, remove(pod(), "s-0-a-abcde")),
 		Entry("a user that deletes a pod, as under OnDelete", alice, remove(pod(), "s-0-a-abcde")),
 		Entry("a drain", alice, evict),
-		Entry("the pod grouper's annotations", podGrouper,
-			patch(pod(), "s-0-a-abcde",
-				`{"metadata":{"annotations":{"pod-group-name":"pg"},"labels":{"kai.scheduler/subgroup-name":"a"}}}`)),
-		Entry("whoever put a gate on a pod and takes it off", alice,
-			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"grove.io/podgang-pending-creation"}]}}`)),
-		Entry("a user's own labels and annotations", alice,
-			patch(&grovev1alpha1.PodClique{}, "s-0-a",
-				`{"metadata":{"labels":{"team":"a"},"annotations":{"note":"b"}}}`)),
 	)
 
 	It("leaves alone what others made, whatever its labels say", func() {

@@ -54,15 +54,6 @@ func useTopology(name string, levels ...grovev1alpha1.TopologyDomain) *grovev1al
 }
 
 var _ = Describe("Admission of a PodCliqueSet", func() {
-	It("fills in what is left open", func() {
-		made := set(plain)
-		Expect(c.Create(ctx, made)).To(Succeed())
-		Expect(made.Spec.Template.TerminationDelay.Duration.String()).To(Equal("4h0m0s"))
-		Expect(made.Spec.Template.Cliques[0].Spec.RoleName).To(Equal("a"))
-		Expect(*made.Spec.Template.Cliques[0].Spec.MinAvailable).To(BeEquivalentTo(1))
-		Expect(made.Spec.UpdateStrategy.Type).To(Equal(grovev1alpha1.RollingRecreate))
-	})
-
 	It("keeps the minimum that it filled in when a manifest without one is applied again", func() {
 		made := set(plain)
 		made.Spec.Template.Cliques[0].Spec.Replicas = 2
@@ -158,17 +149,6 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 		Eventually(turn).ShouldNot(Succeed())
 		Expect(causes(turn())).To(ConsistOf("spec.template.clusterTopologyName"))
 		Expect(turn()).To(MatchError(ContainSubstring("while 1 pods of the set are scheduled")))
-	})
-
-	It("keeps constraints and the set of cliques as they are", func() {
-		useTopology("keeping", "zone", "rack")
-		made := set(
-			"{clusterTopologyName: keeping, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: " +
-				"{containers: [{name: main, image: x}]}}}]}")
-		Expect(c.Create(ctx, made)).To(Succeed())
-		made.Spec.Template.TopologyConstraint.PackDomain = "zone"
-		made.Spec.Template.Cliques[0].Name = "b"
-		Expect(causes(c.Update(ctx, made))).To(ConsistOf("spec.template.cliques", "spec.template.topologyConstraint"))
 	})
 })
 

@@ -96,88 +96,65 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 		"other annotations are carried over")
 }
 
-// said are the annotations of a workload and of an owner above it; nil for none.
-type said struct {
-	workload, above *string
-	want            string
-	wrong           string
-}
-
-func (c said) of(t *testing.T, key string, parse func(grouping.Workload) (string, field.ErrorList)) {
-	t.Helper()
-	asking := func(value *string) grouping.Owner {
-		if value == nil {
-			return annotated("Job", "train", nil)
-		}
-		return annotated("Job", "train", map[string]string{key: *value})
-	}
-	got, errs := parse(grouping.Workload{Owner: asking(c.workload), Above: []grouping.Owner{asking(c.above)}})
-	var wrong []string
-	if c.wrong != "" {
-		wrong = []string{"metadata.annotations[" + key + "]: Invalid value: " + c.wrong}
-	}
-	assert.Empty(t, cmp.Diff(wrong, lines(errs)), "findings (-want +got)")
-	assert.Equal(t, c.want, got, key)
-}
-
-func TestParsePlacement(t *testing.T) {
-	pack, spread, none, lower := "Pack", "Spread", "", "spread"
-	for name, c := range map[string]said{
-		"nothing is said":            {},
-		"the workload":               {workload: &spread, want: "Spread"},
-		"an owner above it":          {above: &spread, want: "Spread"},
-		"the nearest counts":         {workload: &pack, above: &spread, want: "Pack"},
-		"a word that is none":        {workload: &lower, wrong: `"spread": must be Pack or Spread`},
-		"a word that is none, above": {above: &none, wrong: `"": must be Pack or Spread (in Job train)`},
-	} {
-		t.Run(name, func(t *testing.T) { c.of(t, scheduling.AnnotationPlacement, grouping.ParsePlacement) })
-	}
-}
-
-func TestParseSeatHold(t *testing.T) {
-	const must = "must be a duration of at least 0, such as 90s"
-	long, zero, noTime, unitless, negative := "5m", "0", "0s", "60", "-1m"
-	for name, c := range map[string]said{
-		"nothing is said":          {},
-		"the workload":             {workload: &long, want: "5m"},
-		"none":                     {workload: &zero, want: "0"},
-		"an owner above it":        {above: &long, want: "5m"},
-		"the nearest counts":       {workload: &noTime, above: &long, want: "0s"},
-		"no unit":                  {workload: &unitless, wrong: `"60": ` + must},
-		"less than nothing, above": {above: &negative, wrong: `"-1m": ` + must + ` (in Job train)`},
-	} {
-		t.Run(name, func(t *testing.T) { c.of(t, scheduling.AnnotationSeatHold, grouping.ParseSeatHold) })
-	}
-}
-
-// A wrong value is carried over: without it the scheduler would follow its own configuration.
-func TestParseRepair(t *testing.T) {
+// A wrong word about a repair is carried over: without it the scheduler would follow its own configuration.
+func TestWhatOwnersSayOfPlacementSeatsAndRepairs(t *testing.T) {
+	const placement, seats = scheduling.AnnotationPlacement, scheduling.AnnotationSeatHold
 	const move, after = scheduling.AnnotationRepairMove, scheduling.AnnotationRepairAfter
-	whole, none, unknown, late, unitless := "gang", "none", "all", "10m", "10"
+	const aTime, repairs = "must be a duration of at least 0, such as 90s", "must be none, subgroup or gang"
+	parsers := map[string]func(grouping.Workload) (string, field.ErrorList){
+		placement: grouping.ParsePlacement, seats: grouping.ParseSeatHold,
+	}
+	for _, key := range []string{move, after} {
+		parsers[key] = func(w grouping.Workload) (string, field.ErrorList) {
+			found, errs := grouping.ParseRepair(w)
+			assert.Equal(t, found[key], grouping.CarriedAnnotations(w)[key])
+			return found[key], errs
+		}
+	}
 	for name, c := range map[string]struct {
-		said
 		key string
+		// workload and above are what the workload and an owner above it say; nil for nothing.
+		workload, above *string
+		want, wrong     string
 	}{
-		"nothing is said":    {key: move},
-		"the workload":       {said{workload: &whole, want: "gang"}, move},
-		"an owner above it":  {said{above: &whole, want: "gang"}, move},
-		"the nearest counts": {said{workload: &none, above: &whole, want: "none"}, move},
-		"an unknown word": {
-			said{workload: &unknown, want: "all", wrong: `"all": must be none, subgroup or gang`}, move,
-		},
-		"an unknown word hides that above": {
-			said{workload: &unknown, above: &none, want: "all", wrong: `"all": must be none, subgroup or gang`}, move,
-		},
-		"a time": {said{above: &late, want: "10m"}, after},
-		"no unit, above": {said{above: &unitless, want: "10",
-			wrong: `"10": must be a duration of at least 0, such as 2m (in Job train)`}, after},
+		"no placement":                       {key: placement},
+		"the workload's placement":           {placement, new("Spread"), nil, "Spread", ""},
+		"an owner's placement":               {placement, nil, new("Spread"), "Spread", ""},
+		"the nearest placement counts":       {placement, new("Pack"), new("Spread"), "Pack", ""},
+		"a placement that is none":           {placement, new("spread"), nil, "", `"spread": must be Pack or Spread`},
+		"a placement that is none, above":    {placement, nil, new(""), "", `"": must be Pack or Spread (in Job train)`},
+		"no time":                            {key: seats},
+		"the workload's time":                {seats, new("5m"), nil, "5m", ""},
+		"a time of none":                     {seats, new("0"), nil, "0", ""},
+		"an owner's time":                    {seats, nil, new("5m"), "5m", ""},
+		"the nearest time counts":            {seats, new("0s"), new("5m"), "0s", ""},
+		"a time without a unit":              {seats, new("60"), nil, "", `"60": ` + aTime},
+		"a time less than nothing, above":    {seats, nil, new("-1m"), "", `"-1m": ` + aTime + ` (in Job train)`},
+		"no repair":                          {key: move},
+		"the workload's repair":              {move, new("gang"), nil, "gang", ""},
+		"an owner's repair":                  {move, nil, new("gang"), "gang", ""},
+		"the nearest repair counts":          {move, new("none"), new("gang"), "none", ""},
+		"an unknown repair":                  {move, new("all"), nil, "all", `"all": ` + repairs},
+		"an unknown repair hides that above": {move, new("all"), new("none"), "all", `"all": ` + repairs},
+		"a time of a repair":                 {after, new("10m"), nil, "10m", ""},
+		"a repair's time without a unit, above": {after, nil, new("10"), "10",
+			`"10": must be a duration of at least 0, such as 2m (in Job train)`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.of(t, c.key, func(w grouping.Workload) (string, field.ErrorList) {
-				found, errs := grouping.ParseRepair(w)
-				assert.Equal(t, c.want, grouping.CarriedAnnotations(w)[c.key])
-				return found[c.key], errs
-			})
+			saying := func(value *string) grouping.Owner {
+				if value == nil {
+					return annotated("Job", "train", nil)
+				}
+				return annotated("Job", "train", map[string]string{c.key: *value})
+			}
+			w := grouping.Workload{Owner: saying(c.workload), Above: []grouping.Owner{saying(c.above)}}
+			got, errs := parsers[c.key](w)
+			assert.Equal(t, c.want, got)
+			var wrong []string
+			if c.wrong != "" {
+				wrong = []string{"metadata.annotations[" + c.key + "]: Invalid value: " + c.wrong}
+			}
+			assert.Empty(t, cmp.Diff(wrong, lines(errs)), "findings (-want +got)")
 		})
 	}
 }

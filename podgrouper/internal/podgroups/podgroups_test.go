@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,20 +67,14 @@ func TestDecide(t *testing.T) {
 		},
 	}
 	assert.Empty(t, cmp.Diff(want, decision.PodGroup), "PodGroup (-want +got)")
-	problems := append(decision.Problems, decision.Fatal...)
-	assert.Empty(t, problems)
+	assert.Empty(t, append(decision.Problems, decision.Fatal...))
 }
 
-func TestAWrongPreemptibilityIsReportedAndLeftOut(t *testing.T) {
-	owner := &metav1.ObjectMeta{Name: "train", Labels: map[string]string{kai.LabelPreemptibility: "never"}}
+func TestWrongWordsAreReportedAndLeftOut(t *testing.T) {
+	owner := &metav1.ObjectMeta{Name: "train", Labels: map[string]string{kai.LabelPreemptibility: "never"},
+		Annotations: map[string]string{scheduling.AnnotationPlacement: "Tight"}}
 	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
-	require.Len(t, decision.Problems, 1)
+	assert.Len(t, decision.Problems, 2)
 	assert.Empty(t, decision.PodGroup.Spec.Preemptibility)
-}
-
-func TestAWrongPlacementIsReportedAndLeftOut(t *testing.T) {
-	owner := &metav1.ObjectMeta{Name: "train", Annotations: map[string]string{scheduling.AnnotationPlacement: "Tight"}}
-	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
-	require.Len(t, decision.Problems, 1)
 	assert.Nil(t, decision.PodGroup.Annotations)
 }

@@ -105,10 +105,8 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 		require.NoError(t, r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
 			object))
 	}
-	assert.Equal(t, "example.com/rack", made.Spec.Levels[0].Key,
-		"levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
-	assert.Equal(t, "example.com/rack", ofScheduler.Spec.Levels[0].NodeLabel,
-		"levels %v and %v", made.Spec.Levels, ofScheduler.Spec.Levels)
+	assert.Equal(t, "example.com/rack", made.Spec.Levels[0].Key)
+	assert.Equal(t, "example.com/rack", ofScheduler.Spec.Levels[0].NodeLabel)
 }
 
 func TestStartupReadsAgainWhatItCouldNotRead(t *testing.T) {
