@@ -9,6 +9,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 )
 
 type props = apiextensionsv1.JSONSchemaProps
@@ -149,24 +150,17 @@ func ruleBreaks(before, after *props) []string {
 // part afterwards.
 func mergeBreaks(before, after *props) []string {
 	var breaks []string
-	if earlier, later := orElse(before.XListType, "atomic"), orElse(after.XListType, "atomic"); earlier != later {
+	if earlier, later := ptr.Deref(before.XListType, "atomic"), ptr.Deref(after.XListType, "atomic"); earlier != later {
 		breaks = append(breaks, fmt.Sprintf("as a list it was merged as %s and is as %s", earlier, later))
 	}
 	if !slices.Equal(before.XListMapKeys, after.XListMapKeys) {
 		breaks = append(breaks,
 			fmt.Sprintf("its items were distinguished by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
 	}
-	if earlier, later := orElse(before.XMapType, "granular"), orElse(after.XMapType, "granular"); earlier != later {
+	if earlier, later := ptr.Deref(before.XMapType, "granular"), ptr.Deref(after.XMapType, "granular"); earlier != later {
 		breaks = append(breaks, fmt.Sprintf("as a map it was merged as %s and is as %s", earlier, later))
 	}
 	return breaks
-}
-
-func orElse(set *string, unset string) string {
-	if set == nil {
-		return unset
-	}
-	return *set
 }
 
 // defaultBreaks compares the meaning of unset fields.
@@ -215,7 +209,7 @@ func childBreaks(where string, before, after *props) []broken {
 // isFree reports whether a schema accepts fields of any name and form. If it describes some fields, the others are kept
 // only until admission, which refuses them with a suggestion.
 func isFree(s *props) bool {
-	return isTrue(s.XPreserveUnknownFields) && len(s.Properties) == 0
+	return ptr.Deref(s.XPreserveUnknownFields, false) && len(s.Properties) == 0
 }
 
 // entries is the schema of a map's entries, whatever their names; nil if it is no map.
@@ -225,5 +219,3 @@ func entries(s *props) *props {
 	}
 	return s.AdditionalProperties.Schema
 }
-
-func isTrue(set *bool) bool { return set != nil && *set }
