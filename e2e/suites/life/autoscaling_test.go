@@ -38,7 +38,7 @@ func autoscaling(w *setWorld) *features.FeatureBuilder {
 			w.WhileTheOperatorIsDead(w.isLoaded(load, 2000, 28, 1500), w.isAskedFor(4, 3, 3))).
 		Assess("which run then", suite.AllOf(runs("engine:1", 4, 3, 3), w.isReadyAgain("llm", 1))).
 		Assess("an update of the set leaves them their size",
-			suite.AllOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3),
+			suite.AllOf(w.edits("llm", template("engine:2")), w.TheOperatorDies, runs("engine:2", 4, 3, 3),
 				w.isReadyAgain("llm", 1))).
 		Assess("the load goes, and what is not needed does too",
 			suite.AllOf(w.isLoaded(load, 700, 12, 900), runs("engine:2", 2, 2, 2))).

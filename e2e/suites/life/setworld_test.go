@@ -51,14 +51,6 @@ func (w *setWorld) node(rack, i, gpus int) *corev1.Node {
 	}, gpus)
 }
 
-// nodeComes adds a node to a rack.
-func (w *setWorld) nodeComes(rack, i, gpus int) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Must(ctx, t, cluster.Create(ctx, w.node(rack, i, gpus)))
-		return ctx
-	}
-}
-
 func (w *setWorld) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	w.Depopulate(ctx, t, &grove.PodCliqueSet{})

@@ -16,9 +16,7 @@ var stories = []struct {
 	tell         teller
 	operatorDies bool
 }{
-	{name: "autoscaling", tell: ofSets(setWorld{racks: []int{2}}, autoscaling)},
-	{name: "update with a copy more", tell: ofSets(setWorld{racks: []int{2, 2}, gpus: 4}, updateWithACopyMore),
-		operatorDies: true},
+	{name: "autoscaling", tell: ofSets(setWorld{racks: []int{2}}, autoscaling), operatorDies: true},
 	{name: "one edit", tell: ofSets(setWorld{racks: []int{1}, gpus: 6}, oneEdit)},
 	{name: "restart", tell: ofDeployments(restart), operatorDies: true},
 	{name: "serving", tell: ofDeployments(serving)},
