@@ -66,7 +66,7 @@ func (i installation) uninstallWithKinds(t *testing.T, all []string) {
 	}
 	mustHelm(t, i.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace",
 		namespace, "--set", strings.Join(switches, ","))
-	i.definitions(t, all)
+	i.untilLeft(t, all...)
 	mustHelm(t, i.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
 	i.untilLeft(t, "clustertopologies.grove.io")
 	if out, err := kubectl(t, i.kubeconfig, releaseTopology...); err != nil {

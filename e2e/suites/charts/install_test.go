@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +41,7 @@ func TestInstall(t *testing.T) {
 		t.Run(chart, func(t *testing.T) {
 			installed := install(t, chart)
 			installed.deployments(t, want.deployments)
-			installed.definitions(t, want.definitions)
+			installed.untilLeft(t, want.definitions...)
 			installed.followsNotes(t)
 			if chart == "packtree" { // Which has all objects of the others.
 				installed.walks(t)
@@ -58,7 +57,7 @@ func (i installation) walks(t *testing.T) {
 	i.upgrade(t)
 	mustHelm(t, i.kubeconfig, "uninstall", i.chart, "--namespace", namespace)
 	// Uninstalling must not delete the users' objects, which would be deleted with their CRDs.
-	i.definitions(t, all)
+	i.untilLeft(t, all...)
 	mustHelm(t, i.kubeconfig, "install", i.chart, chartPath(t, i.chart), "--namespace", namespace)
 	i.uninstallWithKinds(t, all)
 }
@@ -156,18 +155,6 @@ func (i installation) deployments(t *testing.T, want []string) {
 		}
 	}
 	assert.Empty(t, cmp.Diff(want, names), "Deployments (-want +got)")
-}
-
-func (i installation) definitions(t *testing.T, want []string) {
-	t.Helper()
-	var found apiextensionsv1.CustomResourceDefinitionList
-	require.NoError(t, i.client.List(t.Context(), &found))
-	var names []string
-	for _, definition := range found.Items {
-		names = append(names, definition.Name)
-	}
-	slices.Sort(names)
-	assert.Empty(t, cmp.Diff(want, names), "CRDs (-want +got)")
 }
 
 // followsNotes runs each command in the notes.

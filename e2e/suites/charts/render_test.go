@@ -106,12 +106,6 @@ func TestKAIsKindsComeOnRequest(t *testing.T) {
 	}
 }
 
-func TestAComponentCanBeLeftOut(t *testing.T) {
-	got := namesOf(withoutKinds(t, "packtree", "components.kai-topology-plugin=false"), "Deployment")
-	want := []string{"dynamo-operator", "grove-operator", "podgrouper"}
-	assert.Empty(t, cmp.Diff(want, got), "Deployments (-want +got)")
-}
-
 // A program outside of the cluster is only reached if every single webhook and conversion has the URL.
 func TestEveryWebhookFollowsURLAndCA(t *testing.T) {
 	const url, authority = "https://127.0.0.1:9443", "Q0E="
