@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/didyoumean"
@@ -207,10 +208,7 @@ func validateScaling(
 	path *field.Path, config *grovev1alpha1.AutoScalingConfig, replicas, minAvailable int32,
 ) field.ErrorList {
 	var errs field.ErrorList
-	minReplicas := replicas
-	if config.MinReplicas != nil {
-		minReplicas = *config.MinReplicas
-	}
+	minReplicas := ptr.Deref(config.MinReplicas, replicas)
 	if minReplicas < minAvailable {
 		errs = append(errs, field.Invalid(path.Child("minReplicas"), minReplicas,
 			fmt.Sprintf("must not be less than minAvailable, %d", minAvailable)))

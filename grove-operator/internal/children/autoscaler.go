@@ -3,6 +3,7 @@ package children
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -33,10 +34,7 @@ func autoscaler(
 	set *grovev1alpha1.PodCliqueSet, replica int32, kind, target string, config *grovev1alpha1.AutoScalingConfig,
 	replicas int32,
 ) *autoscalingv2.HorizontalPodAutoscaler {
-	minReplicas := replicas
-	if config.MinReplicas != nil {
-		minReplicas = *config.MinReplicas
-	}
+	minReplicas := ptr.Deref(config.MinReplicas, replicas)
 	own := map[string]string{grovev1alpha1.LabelPodCliqueSetReplicaIndex: index(replica)}
 	made := &autoscalingv2.HorizontalPodAutoscaler{
 		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv2.SchemeGroupVersion.String(),

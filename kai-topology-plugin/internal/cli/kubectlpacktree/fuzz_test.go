@@ -18,8 +18,8 @@ import (
 	"packtree.dev/shared/mutants"
 )
 
-// FuzzDump: of any dump that is not refused there are an overview and a tree, and of each gang an explanation and its
-// drawing.
+// FuzzDump: of any dump that is not refused there are an overview and a tree, and of each gang, one at a time, an
+// explanation and its drawing.
 func FuzzDump(f *testing.F) {
 	inputs := mutants.Files(f, scheduling.CarriedAnnotations(), "testdata/zones.yaml", "testdata/cluster.yaml")
 	f.Fuzz(func(t *testing.T, file uint8, program []byte) {
@@ -41,7 +41,8 @@ func FuzzDump(f *testing.F) {
 		pen, shown := &drawing.Pen{Columns: len(program), Bars: file > math.MaxInt8}, &showing{plugin: p}
 		_ = drawTree(pen, seen, "")
 		shown.read.Store(read)
-		for _, podGroup := range dump.PodGroups {
+		if groups := len(dump.PodGroups); groups > 0 {
+			podGroup := dump.PodGroups[int(file/2)%groups] // The lowest bit chooses the seed.
 			_, _ = shown.history(t.Context(), podGroup.Namespace, podGroup.Name)
 			target := explanation.Target{Kind: explanation.KindPodGroup, Name: podGroup.Name}
 			report, err := explanation.Of(t.Context(), dump, podGroup.Namespace, target)
