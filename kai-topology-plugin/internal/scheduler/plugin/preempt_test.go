@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,9 +70,7 @@ func (b *bench) ask(t *testing.T, pod *corev1.Pod) (planned bool) {
 		return true
 	}
 	_, status = b.RunPostFilterPlugins(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
-	if status.Code() == fwk.Error {
-		t.Fatal(status.AsError())
-	}
+	require.NotEqual(t, fwk.Error, status.Code(), "%v", status.AsError())
 	return false
 }
 
@@ -97,7 +96,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 var boss = gang.Key{Namespace: "default", Name: "boss"}
 
 // TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack lets every write from the nth on fail, for each n, and then
-// starts another scheduler on what is left.
+// starts another scheduler on what is left. From the nominations on, the other rack has become the cheaper one.
 func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 	const writes = 6 // Two nominations, and for two victims a condition and a deletion each.
 	for failing := range writes + 1 {
@@ -114,9 +113,7 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 			client := first.ClientSet().(*fake.Clientset)
 			client.PrependReactor("patch", "pods", refuse)
 			client.PrependReactor("delete", "pods", refuse)
-			if first.ask(t, pods[4]) {
-				t.Fatal("the gang is planned without room")
-			}
+			require.False(t, first.ask(t, pods[4]), "the gang is planned without room")
 			eventually(t, "the first scheduler is done", func() bool {
 				return !first.plugin.gangs.View(boss).Preempts || count.Load() >= writes
 			})
@@ -126,6 +123,9 @@ func TestWhereverASchedulerDiesTheNextOneFinishesTheSameRack(t *testing.T) {
 			var remaining []*corev1.Pod
 			for i := range left.Items {
 				remaining = append(remaining, &left.Items[i])
+				if begun := failing > 2; begun && strings.HasPrefix(left.Items[i].Name, "second") {
+					left.Items[i].Spec.Priority = ptr.To[int32](0)
+				}
 			}
 			second := newBench(t, twoRacks(), remaining, objects...)
 			second.ask(t, remaining[0])
@@ -152,21 +152,16 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 		for _, pods := range bench.plugin.gangs.Reserved(gang.Rank{Priority: test.priority}, nil).Room {
 			held += len(pods)
 		}
-		if held != test.want {
-			t.Errorf("%s has to respect %d pods, want %d", test.gang, held, test.want)
-		}
+		assert.Equal(t, test.want, held, "%s has to respect %d pods, want %d", test.gang, held, test.want)
 	}
-	if answer := bench.plugin.gangs.View(boss).Last; answer.Verdict != scheduling.ReasonWaiting ||
-		answer.Message != "room is being made in rack r: waiting for 2 pods of default/first to terminate" {
-		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
-	}
+	answer := bench.plugin.gangs.View(boss).Last
+	assert.Equal(t, scheduling.ReasonWaiting, answer.Verdict)
+	assert.Equal(t, "room is being made in rack r: waiting for 2 pods of default/first to terminate", answer.Message)
 	eventually(t, "the victims are gone, and the gang is called", func() bool {
 		return bench.plugin.gangs.View(boss).Preempts && bench.activator.called("boss-0")
 	})
 	bench.changes(t, boss)
-	if bench.plugin.gangs.View(boss).Preempts {
-		t.Error("a gang that is changed keeps the room")
-	}
+	assert.False(t, bench.plugin.gangs.View(boss).Preempts, "a gang that is changed keeps the room")
 }
 
 // Victims are searched for a gang as it was read, while it may be deleted.
@@ -188,12 +183,9 @@ func TestNoVictimsForADeletedGang(t *testing.T) {
 	require.NoError(t,
 		bench.plugin.preempt(t.Context(), asked, wanted{[]*gang.Gang{asked.Gang}, preemption.CandidatesFor}))
 	kept := bench.plugin.gangs.Reserved(gang.Rank{Priority: math.MinInt32}, nil).Room
-	if bench.plugin.gangs.View(boss).Preempts || len(kept) > 0 {
-		t.Errorf("room is kept for it: %d nodes", len(kept))
-	}
-	if !bench.activator.called("boss-0") {
-		t.Error("the pod for which others were looked for does not ask again")
-	}
+	assert.False(t, bench.plugin.gangs.View(boss).Preempts, "room is kept for it")
+	assert.Empty(t, kept, "room is kept for it")
+	assert.True(t, bench.activator.called("boss-0"), "the pod for which others were looked for does not ask again")
 	var victims []preemption.Preempted
 	for _, pod := range pods[:2] {
 		victims = append(victims, preemption.Preempted{Pod: pod})
@@ -210,16 +202,14 @@ func TestAVictimThatIsOnItsWayOutIsWaitedForLikeTheOthers(t *testing.T) {
 	bench := newBench(t, twoRacks(), pods, objects...)
 	leaving := pods[0].DeepCopy()
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/hold"}
-	if _, err := bench.ClientSet().CoreV1().Pods("default").Update(t.Context(), leaving, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := bench.ClientSet().CoreV1().Pods("default").Update(t.Context(), leaving, metav1.UpdateOptions{})
+	require.NoError(t, err)
 	eventually(t, "word of it has come", func() bool {
 		pod, err := bench.plugin.lister.Pods.Pods("default").Get("first-0")
 		return err == nil && pod.DeletionTimestamp != nil
 	})
-	if bench.ask(t, pods[4]) || !bench.plugin.gangs.View(boss).Preempts {
-		t.Fatal("no room is made")
-	}
+	require.False(t, bench.ask(t, pods[4]), "no room is made")
+	require.True(t, bench.plugin.gangs.View(boss).Preempts, "no room is made")
 	want := map[string]bool{"first-0": true, "second-0": true, "second-1": true, "boss-0": true, "boss-1": true}
 	eventually(t, "the other victim is gone", func() bool { return cmp.Equal(want, bench.names(t)) })
 }
@@ -230,16 +220,12 @@ func TestATrialOfVictimsVoidsNoAnswer(t *testing.T) {
 	low := ranked(0, "", newPod("low", "low-0"))
 	bench := newBench(t, twoRacks(), append(pods, low), append(objects, podGroup("low", 1))...)
 	key := gang.Key{Namespace: "default", Name: "low"}
-	if bench.ask(t, low) {
-		t.Fatal("there is room")
-	}
+	require.False(t, bench.ask(t, low), "there is room")
 	answer := bench.plugin.gangs.View(key).Last
-	if bench.ask(t, pods[4]) || !bench.plugin.gangs.View(boss).Preempts {
-		t.Fatal("nobody leaves for the important gang")
-	}
-	if bench.ask(t, low) || bench.plugin.gangs.View(key).Last != answer {
-		t.Error("the gang was searched for once more")
-	}
+	require.False(t, bench.ask(t, pods[4]), "nobody leaves for the important gang")
+	require.True(t, bench.plugin.gangs.View(boss).Preempts, "nobody leaves for the important gang")
+	assert.False(t, bench.ask(t, low), "the gang was searched for once more")
+	assert.Same(t, answer, bench.plugin.gangs.View(key).Last, "the gang was searched for once more")
 }
 
 // A question is asked about decided gangs, and about gangs that would fit with victims.
@@ -266,12 +252,10 @@ func TestAGangThatMustNotPreemptWaits(t *testing.T) {
 	pods[5].Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
-	if bench.plugin.gangs.View(boss).Preempts || len(bench.names(t)) != len(pods) {
-		t.Error("others leave for it")
-	}
-	if answer := bench.plugin.gangs.View(boss).Last; answer.Verdict != scheduling.ReasonInfeasible {
-		t.Errorf("the gang is told %s: %s", answer.Verdict, answer.Message)
-	}
+	assert.False(t, bench.plugin.gangs.View(boss).Preempts, "others leave for it")
+	assert.Len(t, bench.names(t), len(pods), "others leave for it")
+	answer := bench.plugin.gangs.View(boss).Last
+	assert.Equal(t, scheduling.ReasonInfeasible, answer.Verdict, "the gang is told %s: %s", answer.Verdict, answer.Message)
 }
 
 func TestNoVictimsForAGangThatFiltersKeepOut(t *testing.T) {
@@ -281,9 +265,8 @@ func TestNoVictimsForAGangThatFiltersKeepOut(t *testing.T) {
 	}
 	bench := newBench(t, twoRacks(), pods, objects...)
 	bench.ask(t, pods[4])
-	if bench.plugin.gangs.View(boss).Preempts || len(bench.names(t)) != len(pods) {
-		t.Error("others leave for it")
-	}
+	assert.False(t, bench.plugin.gangs.View(boss).Preempts, "others leave for it")
+	assert.Len(t, bench.names(t), len(pods), "others leave for it")
 }
 
 func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
@@ -293,10 +276,6 @@ func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
 	info, err := framework.NewPodInfo(told)
 	require.NoError(t, err)
 	bench.AddNominatedPod(klog.Background(), info, nil)
-	if bench.ask(t, other) {
-		t.Error("another gang of the same priority gets the node")
-	}
-	if !bench.ask(t, told) {
-		t.Error("the gang does not get the node itself")
-	}
+	assert.False(t, bench.ask(t, other), "another gang of the same priority gets the node")
+	assert.True(t, bench.ask(t, told), "the gang does not get the node itself")
 }

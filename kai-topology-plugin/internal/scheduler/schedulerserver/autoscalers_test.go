@@ -59,8 +59,7 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 
 	It("are told which nodes a gang needs, until it has them", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "wide",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "wide", needing(3, required(rackLevel)))
 		givenPods(namespace, "wide", "", 3, 2)
 		Eventually(nodesNeeded(namespace, "wide")).Should(MatchJSON(`[{"count": 1, "like": "z1-r1-0",
 			"resources": {"example.com/gpu": "2"}, "level": "topology/rack",
@@ -82,7 +81,7 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 		create(unnamed)
 		gated := pod(namespace, "gated", "", "gated-0", 4)
 		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "grove.io/podgang-pending-creation"}}
-		givenPodGroup(namespace, "gated", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "gated", needing(1, nil))
 		create(gated)
 		givenPodGroup(namespace, "unmarked",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), MarkUnschedulable: ptr.To(false)})
@@ -91,7 +90,7 @@ var _ = Describe("cluster autoscalers", Ordered, ContinueOnFailure, func() {
 			Equal(map[string]bool{scheduling.PodReasonWaitingForGang: false}))
 		Eventually(askedFor(namespace, gangOf("gated"))).Should(
 			Equal(map[string]bool{corev1.PodReasonSchedulingGated: false}))
-		givenPodGroup(namespace, "lacking", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
+		givenPodGroup(namespace, "lacking", needing(2, nil))
 		givenPods(namespace, "lacking", "", 1, 1)
 		for gang, sentence := range map[string]string{
 			"lacking": "waiting for pods to be created: the PodGroup has 1 of 2",

@@ -65,12 +65,12 @@ var allWrong = []wrong{
 	},
 	{
 		name: "without-pods", reason: scheduling.ReasonIncomplete,
-		spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)},
+		spec: needing(2, nil),
 		says: []string{"the PodGroup has 0 of 2", "pod-group-name"},
 	},
 	{
 		name: "mixed-schedulers", reason: scheduling.ReasonIncomplete,
-		spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)},
+		spec: needing(2, nil),
 		pods: func(namespace, name string) {
 			givenPods(namespace, name, "", 1, 1)
 			foreign := pod(namespace, name, "", name+"-foreign", 1)

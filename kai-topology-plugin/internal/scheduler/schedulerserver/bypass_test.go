@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -22,7 +21,7 @@ var _ = Describe("a big gang that waits among small ones", func() {
 
 	// small creates a gang of one pod that fills a node, in any zone or in the given one.
 	small := func(name, zone string) {
-		givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, name, needing(1, nil))
 		made := pod(namespace, name, "", name, 2)
 		if zone != "" {
 			made.Spec.NodeSelector = map[string]string{zoneLevel: zone}
@@ -36,8 +35,7 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		small("first-0", "z1")
 		small("first-1", "z1")
 		eventuallyBound(namespace, "", 2)
-		givenPodGroup(namespace, "big",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(zoneLevel)})
+		givenPodGroup(namespace, "big", needing(2, required(zoneLevel)))
 		givenPods(namespace, "big", "", 2, 2)
 		Eventually(scheduled(namespace, "big")).Should(withReason(scheduling.ReasonInfeasible))
 

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -23,7 +22,7 @@ func givenRelated(namespace, base, name string, minimum int32, constraint *sched
 			scheduling.AnnotationSharedTopology: topologyName,
 			scheduling.AnnotationSharedRequired: zoneLevel,
 		}}}
-	podGroup.Spec = scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: constraint}
+	podGroup.Spec = needing(minimum, constraint)
 	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 }
@@ -158,7 +157,7 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 		Expect(eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}),
 			"z1 would be fuller with it")
 
-		givenPodGroup(namespace, "passer-by", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "passer-by", needing(1, nil))
 		inZone := pod(namespace, "passer-by", "", "passer-by", 2)
 		inZone.Spec.NodeSelector = map[string]string{zoneLevel: "z2"}
 		create(inZone)
@@ -170,30 +169,5 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 
 		ungate(namespace, "app-0-w-0")
 		Expect(eventuallyBound(namespace, gangOf("app-0-w-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}))
-	})
-
-	It("start without those who would follow, if their pods do not come", func() {
-		givenRack("z1", "r1", 1, 2)
-		givenRack("z2", "r1", 2, 2)
-		givenRelated(namespace, "app-0", "app-0-w-0", 1, required(rackLevel))
-		givenRelated(namespace, "app-0", "app-0", 1, required(zoneLevel))
-		givenPods(namespace, "app-0", "", 1, 2)
-		Expect(eventuallyBound(namespace, gangOf("app-0"), 1).domains(zoneLevel)).To(Equal([]string{"/z1"}))
-	})
-
-	It("leave the room to others when those who would follow are deleted", func() {
-		givenRack("z1", "r1", 4, 2)
-		eventuallyOpen("z1-r1-3")
-		givenRelated(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
-		givenGatedPods(namespace, "app-0-w-0", 2, 2)
-		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))
-		givenPods(namespace, "app-0", "", 2, 2)
-		eventuallyBound(namespace, gangOf("app-0"), 2)
-		givenPodGroup(namespace, "other", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
-		givenPods(namespace, "other", "", 2, 2)
-		Eventually(scheduled(namespace, "other")).Should(withReason(scheduling.ReasonInfeasible))
-
-		deletePods(namespace, gangOf("app-0-w-0"))
-		eventuallyBound(namespace, gangOf("other"), 2)
 	})
 })

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -44,7 +43,7 @@ func competitors(count int) []competitor {
 			}}
 		} else {
 			made.pods = map[string]int{"": 2 + i%4}
-			made.spec = scheduling.PodGroupSpec{MinMember: ptr.To(int32(2 + i%4)), TopologyConstraint: required(rackLevel)}
+			made.spec = needing(int32(2+i%4), required(rackLevel))
 		}
 		all = append(all, made)
 	}
@@ -181,8 +180,7 @@ var _ = Describe("a gang with pods of another scheduler", func() {
 		givenTopology()
 		givenRack("z1", "r1", 2, 4)
 		startScheduler()
-		givenPodGroup(namespace, "mixed",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "mixed", needing(3, required(rackLevel)))
 		givenPods(namespace, "mixed", "", 2, 1)
 		foreign := pod(namespace, "mixed", "", "mixed-foreign", 1)
 		foreign.Spec.SchedulerName = corev1.DefaultSchedulerName

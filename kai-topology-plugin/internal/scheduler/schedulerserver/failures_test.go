@@ -28,15 +28,13 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		givenRack("z1", "r2", 3, 2)
 		admitAgain := refuseBinding("sick-2")
 		startScheduler()
-		givenPodGroup(namespace, "sick",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "sick", needing(6, required(rackLevel)))
 		givenPods(namespace, "sick", "", 6, 1)
 		rack := eventuallyBound(namespace, gangOf("sick"), 5).domains(rackLevel)
 		Expect(rack).To(HaveLen(1))
 
 		// The other rack has room for a gang, and no pod holds what the pod will need.
-		givenPodGroup(namespace, "next",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "next", needing(6, required(rackLevel)))
 		givenPods(namespace, "next", "", 6, 1)
 		eventuallyBound(namespace, gangOf("next"), 6)
 		admitAgain()
@@ -51,15 +49,13 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 				givenRack("z1", rack, 5, 8)
 			}
 			first := startScheduler()
-			givenPodGroup(namespace, "cut",
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, "cut", needing(size, required(rackLevel)))
 			givenPods(namespace, "cut", "", size, 1)
 			bound := rand.IntN(size)
 			Eventually(func() int { return boundOf(namespace, gangOf("cut")) }).WithPolling(time.Millisecond).Should(
 				BeNumerically(">=", bound))
 			kill(first)
-			givenPodGroup(namespace, "rival",
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, "rival", needing(size, required(rackLevel)))
 			givenPods(namespace, "rival", "", size, 1)
 			startScheduler()
 			for _, gang := range []string{"cut", "rival"} {
@@ -73,8 +69,7 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 				givenRack("z1", rack, 8, 2)
 			}
 			startScheduler()
-			givenPodGroup(namespace, "chased",
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, "chased", needing(size, required(rackLevel)))
 			givenPods(namespace, "chased", "", size, 1)
 			for _, i := range rand.Perm(8)[:2] {
 				taint(fmt.Sprintf("z1-r1-%d", i))
@@ -88,8 +83,7 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		givenRack("z1", "r1", 4, 2)
 		startScheduler()
 		refuseBinding("lost-0")
-		givenPodGroup(namespace, "lost",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](8), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "lost", needing(8, required(rackLevel)))
 		givenPods(namespace, "lost", "", 8, 1)
 		eventuallyBound(namespace, gangOf("lost"), 7)
 		// The room that the last pod was planned for disappears under it.

@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -60,13 +59,11 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r2", 2, 2)
 		givenRack("z1", "r3", 1, 2)
 		eventuallyOpen("z1-r3-0")
-		givenPodGroup(namespace, "close",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
+		givenPodGroup(namespace, "close", needing(4, preferred(rackLevel)))
 		givenPods(namespace, "close", "", 4, 1)
 		Expect(eventuallyBound(namespace, gangOf("close"), 4).domains(rackLevel)).To(Equal([]string{"/r2"}))
 
-		givenPodGroup(namespace, "spread",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
+		givenPodGroup(namespace, "spread", needing(4, preferred(rackLevel)))
 		givenPods(namespace, "spread", "", 4, 1)
 		Expect(eventuallyBound(namespace, gangOf("spread"), 4).domains(rackLevel)).To(Equal([]string{"/r1", "/r3"}))
 
@@ -83,8 +80,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 	It("waits as a whole while it cannot fit, says why, and goes once it can", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "wide",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "wide", needing(6, required(rackLevel)))
 		givenPods(namespace, "wide", "", 6, 1)
 
 		Eventually(scheduled(namespace, "wide")).Should(
@@ -98,7 +94,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 
 	It("is held, and says so, until enough of its pods exist", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "late", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
+		givenPodGroup(namespace, "late", needing(2, nil))
 		givenPods(namespace, "late", "", 1, 1)
 		Eventually(scheduled(namespace, "late")).Should(And(withReason(scheduling.ReasonIncomplete),
 			HaveField("Message", "waiting for pods to be created: the PodGroup has 1 of 2")))
@@ -107,37 +103,13 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		eventuallyBound(namespace, gangOf("late"), 2)
 	})
 
-	It("is held until its PodGroup exists", func() {
-		givenRack("z1", "r1", 2, 2)
-		givenPods(namespace, "orphan", "", 2, 1)
-		Consistently(func() placement { return placementOf(namespace, gangOf("orphan")) }, "1s").Should(BeEmpty())
-		givenPodGroup(namespace, "orphan", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
-		eventuallyBound(namespace, gangOf("orphan"), 2)
-	})
-
 	It("gets the nodes that are left to pods above the minimum, and those wait without holding it up", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "elastic",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "elastic", needing(2, required(rackLevel)))
 		givenPods(namespace, "elastic", "", 6, 1)
 		eventuallyBound(namespace, gangOf("elastic"), 4)
 		Eventually(scheduled(namespace, "elastic")).Should(
 			And(withReason(scheduling.ReasonPlaced), HaveField("Message", Not(BeEmpty()))))
-	})
-
-	It("replaces a lost pod in the domain where it stands", func() {
-		givenRack("z1", "r1", 2, 2)
-		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "steady",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
-		givenPods(namespace, "steady", "", 2, 2)
-		rack := eventuallyBound(namespace, gangOf("steady"), 2).domains(rackLevel)
-		Expect(rack).To(HaveLen(1))
-		Expect(kube.CoreV1().Pods(namespace).Delete(ctx, "steady-0",
-			metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
-		create(pod(namespace, "steady", "", "steady-again", 2))
-		eventuallyBound(namespace, gangOf("steady"), 2)
-		Expect(placementOf(namespace, gangOf("steady")).domains(rackLevel)).To(Equal(rack))
 	})
 
 	// Grove renames PodGangs, and the pod grouper moves running pods to a PodGroup of the new name. The garbage collector
@@ -145,7 +117,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 	It("goes on running, and keeps its rack, when its PodGroup is made anew by another name", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		spec := scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)}
+		spec := needing(2, required(rackLevel))
 		givenPodGroup(namespace, "legacy", spec)
 		givenPods(namespace, "legacy", "", 2, 2)
 		stands := eventuallyBound(namespace, gangOf("legacy"), 2)
@@ -165,30 +137,17 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		Expect(placementOf(namespace, "").domains(rackLevel)).To(Equal(stands.domains(rackLevel)))
 	})
 
-	It("uses only nodes that the filters of kube-scheduler accept", func() {
-		givenRack("z1", "r1", 2, 2)
-		givenRack("z1", "r2", 2, 2)
-		taint("z1-r1-0")
-		eventuallyClosed("z1-r1-0")
-		givenPodGroup(namespace, "picky",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
-		givenPods(namespace, "picky", "", 3, 1)
-		Expect(eventuallyBound(namespace, gangOf("picky"), 3).domains(rackLevel)).To(Equal([]string{"/r2"}))
-	})
-
 	It("is decided anew when its PodGroup is changed while it waits", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "wide",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "wide", needing(6, required(rackLevel)))
 		givenPods(namespace, "wide", "", 6, 1)
 		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonInfeasible))
 		patchPodGroup(namespace, "wide",
 			fmt.Sprintf(`{"spec":{"topologyConstraint":{"requiredTopologyLevel":%q}}}`, zoneLevel))
 		eventuallyBound(namespace, gangOf("wide"), 6)
 
-		givenPodGroup(namespace, "fewer",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(zoneLevel)})
+		givenPodGroup(namespace, "fewer", needing(4, required(zoneLevel)))
 		givenPods(namespace, "fewer", "", 4, 1)
 		Eventually(scheduled(namespace, "fewer")).Should(withReason(scheduling.ReasonInfeasible))
 		patchPodGroup(namespace, "fewer", `{"spec":{"minMember":1}}`)
@@ -197,7 +156,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 
 	It("waits while its Topology is gone, which others that stand do not mind", func() {
 		givenRack("z1", "r1", 2, 2)
-		needs := scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)}
+		needs := needing(2, required(rackLevel))
 		givenPodGroup(namespace, "early", needs)
 		givenPods(namespace, "early", "", 2, 1)
 		stands := eventuallyBound(namespace, gangOf("early"), 2)
@@ -214,8 +173,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 
 	It("binds pods with the labels of their nodes that they ask for, in a gang or not", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "told",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "told", needing(1, required(rackLevel)))
 		for _, gang := range []string{"told", ""} {
 			asking := pod(namespace, gang, "", "asking"+gang, 1)
 			metav1.SetMetaDataAnnotation(&asking.ObjectMeta, scheduling.AnnotationNodeLabels,

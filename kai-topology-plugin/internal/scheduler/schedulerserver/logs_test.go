@@ -5,7 +5,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -18,8 +17,7 @@ var _ = Describe("the log", func() {
 		log := gbytes.NewBuffer()
 		startSchedulerWith(log, "--secure-port", "0", "--v", "7", "--feature-gates", gates)
 		for name, gpus := range map[string]int64{"fits": 1, "wide": 4} {
-			givenPodGroup(namespace, name,
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, name, needing(1, required(rackLevel)))
 			made := pod(namespace, name, "", name+"-0", gpus)
 			made.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "hunter2"}}
 			made.Spec.Containers[0].Args = []string{"--password=hunter2"}

@@ -40,14 +40,12 @@ var _ = Describe("/metrics", func() {
 `
 		Expect(os.WriteFile(file, []byte(asking), 0o600)).To(Succeed())
 		scheduler, scrape := startSchedulerWithMetrics("--config", file)
-		givenPodGroup(namespace, "fits",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "fits", needing(3, required(rackLevel)))
 		givenPods(namespace, "fits", "", 3, 2)
 		eventuallyBound(namespace, gangOf("fits"), 3)
-		givenPodGroup(namespace, "wide",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "wide", needing(4, required(rackLevel)))
 		givenPods(namespace, "wide", "", 4, 2)
-		givenPodGroup(namespace, "late", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "late", needing(1, nil))
 		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonInfeasible))
 		Eventually(scheduled(namespace, "late")).Should(withReason(scheduling.ReasonIncomplete))
 

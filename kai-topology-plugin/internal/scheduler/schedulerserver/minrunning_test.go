@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -21,7 +20,7 @@ var _ = Describe("a gang that goes on with fewer pods than it needs to start", f
 		podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{
 			scheduling.AnnotationMinRunning: `{"":2}`, scheduling.AnnotationRepairMove: "gang", scheduling.AnnotationRepairAfter: "0s",
 		}}}
-		podGroup.Spec = scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)}
+		podGroup.Spec = needing(3, required(rackLevel))
 		_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		owner := &replacing{namespace: namespace, gang: name, leaves: map[string]int{"": 3}}

@@ -117,7 +117,7 @@ var _ = Describe("NUMA zones", func() {
 		Eventually(scheduled(namespace, "aligned")).Should(And(withReason(scheduling.ReasonInfeasible),
 			HaveField("Message", ContainSubstring("2 nodes excluded by no NodeResourceTopology"))))
 
-		givenPodGroup(namespace, "early", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "early", needing(1, nil))
 		create(pod(namespace, "early", "", "early", 3))
 		eventuallyBound(namespace, gangOf("early"), 1)
 		deletePods(namespace, gangOf("early"))
@@ -140,13 +140,13 @@ var _ = Describe("NUMA zones", func() {
 		Eventually(toldWhy(namespace, "late")).Should(ContainSubstring("NUMA zones too full"))
 
 		By("planning no gang there, not even one that is like another before zones were known")
-		givenPodGroup(namespace, "crowded", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "crowded", needing(1, nil))
 		create(pod(namespace, "crowded", "", "crowded", 3))
 		Eventually(scheduled(namespace, "crowded")).Should(And(withReason(scheduling.ReasonInfeasible),
 			HaveField("Message", ContainSubstring("NUMA zones too full"))))
 
 		By("avoiding a node whose kubelet has rejected a pod, until its zones change")
-		givenPodGroup(namespace, "stubborn", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "stubborn", needing(1, nil))
 		stubborn := func(name string) *corev1.Pod {
 			made := pod(namespace, "stubborn", "", name, 1)
 			made.Spec.NodeSelector = map[string]string{corev1.LabelHostname: first}
@@ -186,7 +186,7 @@ var _ = Describe("NUMA zones", func() {
 		eventuallyBound(namespace, "crowd=low", 8)
 
 		By("making room for a gang")
-		givenPodGroup(namespace, "vip", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+		givenPodGroup(namespace, "vip", needing(1, nil))
 		create(important(high, pod(namespace, "vip", "", "vip", 2)))
 		eventuallyBound(namespace, gangOf("vip"), 1)
 		Expect(podsOf(namespace, "crowd=low")).To(HaveLen(6))

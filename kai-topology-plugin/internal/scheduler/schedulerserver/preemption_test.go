@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -44,7 +43,7 @@ func givenPriorities() {
 // givenGang creates a PodGroup in one rack with pods of one GPU in order of their names; minimum of them are needed.
 func givenGang(namespace, name, priority string, pods int, minimum int32) {
 	GinkgoHelper()
-	givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: required(rackLevel)})
+	givenPodGroup(namespace, name, needing(minimum, required(rackLevel)))
 	for i := range pods {
 		create(important(priority, pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 1)))
 	}
@@ -185,34 +184,6 @@ var _ = Describe("preemption", func() {
 			create(important(high, pod(namespace, "", "", "another", 1)))
 			Eventually(leaving(namespace, "")).Should(ConsistOf("lone-0"))
 		})
-	})
-
-	It("finishes the rack that a scheduler before it had begun to clear, though another is cheaper now", func() {
-		givenRack("z1", "r1", 2, 2)
-		givenRack("z1", "r2", 2, 2)
-		scheduler := startScheduler()
-		givenGang(namespace, "first", middle, 4, 4)
-		begun := eventuallyBound(namespace, gangOf("first"), 4)
-		givenGang(namespace, "second", low, 4, 4)
-		eventuallyBound(namespace, gangOf("second"), 4)
-		kill(scheduler)
-
-		// As if the scheduler had died after the first half of its deletions.
-		givenGang(namespace, "boss", high, 4, 4)
-		for i, victim := range podsOf(namespace, gangOf("first")) {
-			_, err := kube.CoreV1().Pods(namespace).Patch(ctx, fmt.Sprintf("boss-%d", i), types.MergePatchType,
-				fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, victim.Spec.NodeName), metav1.PatchOptions{}, "status")
-			Expect(err).NotTo(HaveOccurred())
-		}
-		for _, name := range []string{"first-0", "first-1"} {
-			Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
-		}
-
-		startScheduler()
-		Eventually(leaving(namespace, gangOf("first"))).Should(ConsistOf("first-2", "first-3"))
-		Expect(leaving(namespace, gangOf("second"))()).To(BeEmpty())
-		terminate(namespace, "first-0", "first-1", "first-2", "first-3")
-		Expect(eventuallyBound(namespace, gangOf("boss"), 4).domains(rackLevel)).To(Equal(begun.domains(rackLevel)))
 	})
 
 	It("asks nobody a second time after a restart while those who were asked stop", func() {

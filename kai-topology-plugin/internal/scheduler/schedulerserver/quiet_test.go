@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -29,8 +28,7 @@ var _ = Describe("a gang of many pods", func() {
 	It("waits without a word too many: one event, one per pod, no line per pod, and nothing written twice", func() {
 		log := &lockedBuffer{}
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "big",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "big", needing(size, required(rackLevel)))
 		givenPods(namespace, "big", "", size, 1)
 		// While the pods come it may say, once that takes long, that some are missing.
 		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
@@ -60,8 +58,7 @@ var _ = Describe("a gang of many pods", func() {
 	It("is bound with one line in the log, and one event that says where", func() {
 		log := &lockedBuffer{}
 		givenRack("z1", "r1", 25, 8)
-		givenPodGroup(namespace, "big",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "big", needing(size, required(rackLevel)))
 		givenPods(namespace, "big", "", size, 1)
 		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 		eventuallyBound(namespace, gangOf("big"), size)

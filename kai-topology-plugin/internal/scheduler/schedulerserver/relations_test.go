@@ -7,7 +7,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -27,13 +26,11 @@ var _ = Describe("relations", func() {
 		startScheduler()
 		circle := map[string]string{"c": near("b"), "b": near("a"), "a": near("b")}
 		for _, name := range []string{"c", "b"} {
-			givenRelatedPodGroup(namespace, name, circle[name],
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: preferred(rackLevel)})
+			givenRelatedPodGroup(namespace, name, circle[name], needing(2, preferred(rackLevel)))
 			givenPods(namespace, name, "", 2, 1)
 			Eventually(scheduled(namespace, name)).Should(HaveField("Message", ContainSubstring("near")), "%s waits", name)
 		}
-		givenRelatedPodGroup(namespace, "a", circle["a"],
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: preferred(rackLevel)})
+		givenRelatedPodGroup(namespace, "a", circle["a"], needing(2, preferred(rackLevel)))
 		givenPods(namespace, "a", "", 2, 1)
 		racks := map[string]bool{}
 		for name := range circle {

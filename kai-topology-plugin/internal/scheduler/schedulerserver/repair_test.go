@@ -260,8 +260,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	It("goes on with a move of which a scheduler that died has evicted one of two pods", func() {
 		givenRack("z1", "r4", 3, 2)
 		kill(scheduler)
-		givenPodGroup(namespace, name,
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, name, needing(3, required(rackLevel)))
 		annotate("gang", "1s")
 		scheduler = startScheduler()
 		owner := &replacing{namespace: namespace, gang: name, leaves: map[string]int{"": 3}}
@@ -292,8 +291,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		loseOne(a)
 		owner.once(ctx)
 		Eventually(planned(namespace, name)).Should(withReason(scheduling.ReasonMoving))
-		givenPodGroup(namespace, "thief",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "thief", needing(1, required(rackLevel)))
 		givenPods(namespace, "thief", "", 1, 2)
 		owner.start()
 		movedToThird(b)

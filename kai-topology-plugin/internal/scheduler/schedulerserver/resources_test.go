@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -32,8 +31,7 @@ var _ = Describe("a resource that nodes do not advertise", func() {
 	})
 
 	givenGang := func(name string, count int, resource string) {
-		givenPodGroup(namespace, name,
-			scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, name, needing(int32(count), required(rackLevel)))
 		for i := range count {
 			made := pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 0)
 			asking(made, resource)
@@ -50,7 +48,7 @@ var _ = Describe("a resource that nodes do not advertise", func() {
 		givenDevices("accelerator", "z1-r2-1", 2)
 		givenGang("devices", 3, string(gpu))
 		Expect(eventuallyBound(namespace, gangOf("devices"), 3).domains(rackLevel)).To(HaveLen(1))
-		givenPodGroup(namespace, "plugins", scheduling.PodGroupSpec{MinMember: ptr.To[int32](16)})
+		givenPodGroup(namespace, "plugins", needing(16, nil))
 		givenPods(namespace, "plugins", "", 16, 1)
 		Expect(eventuallyBound(namespace, gangOf("plugins"), 16)).NotTo(BeEmpty())
 	})
@@ -115,8 +113,7 @@ var _ = Describe("volumes of which a node takes so many", func() {
 			givenAttachable(node, 1)
 		}
 		startScheduler()
-		givenPodGroup(namespace, "attached",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "attached", needing(3, required(rackLevel)))
 		for i := range 3 {
 			made := pod(namespace, "attached", "", fmt.Sprintf("attached-%d", i), 1)
 			givenBoundClaim(made)

@@ -18,8 +18,7 @@ var _ = Describe("a scheduler that starts anew", func() {
 		givenTopology()
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "half",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "half", needing(4, required(rackLevel)))
 		givenPods(namespace, "half", "", 4, 1)
 		for name, node := range map[string]string{"half-0": "z1-r2-0", "half-1": "z1-r2-1"} {
 			Expect(kube.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{
@@ -40,8 +39,7 @@ var _ = Describe("a scheduler that starts anew", func() {
 		}
 		scheduler := startScheduler()
 		for _, name := range []string{"one", "two", "three"} {
-			givenPodGroup(namespace, name,
-				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, name, needing(size, required(rackLevel)))
 			givenPods(namespace, name, "", size, 1)
 			Eventually(func() placement { return placementOf(namespace, gangOf(name)) }).ShouldNot(BeEmpty())
 			kill(scheduler)

@@ -9,7 +9,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -26,8 +25,7 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 
 	// givenGang creates a gang of one leaf that requires a rack, of pods that are changed before.
 	givenGang := func(name string, count int, change func(i int, pod *corev1.Pod)) {
-		givenPodGroup(namespace, name,
-			scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, name, needing(int32(count), required(rackLevel)))
 		for i := range count {
 			made := pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 1)
 			change(i, made)
@@ -35,23 +33,10 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		}
 	}
 
-	It("takes the rack where its pods keep apart, not the tighter one", func() {
-		givenRack("z1", "r1", 2, 4)
-		givenRack("z1", "r2", 3, 4)
-		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
-			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: alike("apart", corev1.LabelHostname),
-			}}
-		})
-		found := eventuallyBound(namespace, gangOf("apart"), 3)
-		Expect(found.domains(rackLevel)).To(Equal([]string{"/r2"}))
-		Expect(found.domains(corev1.LabelHostname)).To(HaveLen(3))
-	})
-
 	It("is put on its nodes in the order that its rules ask for", func() {
 		givenRack("z1", "r1", 1, 2)
 		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "led", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4)})
+		givenPodGroup(namespace, "led", needing(4, nil))
 		for i := range 3 {
 			follower := pod(namespace, "led", "", fmt.Sprintf("led-%d", i), 1)
 			follower.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
@@ -190,16 +175,6 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 			return placementOf(namespace, gangOf("half"))
 		}).Should(HaveLen(2))
 		Eventually(scheduled(namespace, "half")).Should(withReason(scheduling.ReasonPlaced))
-	})
-
-	It("shares a node if its host ports are on different addresses of it", func() {
-		givenRack("z1", "r1", 1, 8)
-		givenGang("ports", 2, func(i int, pod *corev1.Pod) {
-			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{
-				{HostPort: 80, ContainerPort: 80, HostIP: fmt.Sprintf("10.0.0.%d", i+1)},
-			}
-		})
-		eventuallyBound(namespace, gangOf("ports"), 2)
 	})
 })
 

@@ -185,7 +185,7 @@ func (d deciding) given(namespace, name string) {
 			Expect(err).NotTo(HaveOccurred())
 		}
 	}
-	givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
+	givenPodGroup(namespace, name, needing(1, nil))
 	asked := pod(namespace, name, "", name+"-0", 1)
 	asked.Spec.NodeSelector = map[string]string{zoneLevel: name}
 	if d.asked != nil {
@@ -257,12 +257,10 @@ var _ = Describe("a support bundle", func() {
 		givenRack("z1", "r1", 2, 4)
 		givenRack("z1", "r2", 2, 4)
 		startScheduler()
-		givenPodGroup(namespace, "stands",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "stands", needing(2, required(rackLevel)))
 		givenPods(namespace, "stands", "", 2, 3)
 		eventuallyBound(namespace, gangOf("stands"), 2)
-		givenPodGroup(namespace, "waits",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "waits", needing(3, required(rackLevel)))
 		givenPods(namespace, "waits", "", 3, 3)
 		Eventually(scheduled(namespace, "waits")).Should(withReason(scheduling.ReasonInfeasible))
 

@@ -120,6 +120,11 @@ func givenPodGroup(namespace, name string, spec scheduling.PodGroupSpec) {
 	givenRelatedPodGroup(namespace, name, "", spec)
 }
 
+// needing is a PodGroup of one leaf that needs so many pods, in such domains.
+func needing(pods int32, constraint *scheduling.TopologyConstraint) scheduling.PodGroupSpec {
+	return scheduling.PodGroupSpec{MinMember: &pods, TopologyConstraint: constraint}
+}
+
 // givenRelatedPodGroup creates one with relations; empty for none.
 func givenRelatedPodGroup(namespace, name, relations string, spec scheduling.PodGroupSpec) {
 	GinkgoHelper()
