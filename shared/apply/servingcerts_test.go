@@ -90,9 +90,7 @@ func (p *program) install() {
 		}},
 	}
 	for _, object := range []client.Object{p.secret, p.caller} {
-		if err := p.Create(p.Context(), object); err != nil {
-			p.Fatal(err)
-		}
+		require.NoError(p, p.Create(p.Context(), object))
 	}
 }
 
@@ -115,9 +113,7 @@ func (p *program) account() *rest.Config {
 		&rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name.Name}},
 			RoleRef: rbacv1.RoleRef{Kind: "Role", Name: name.Name}},
 	} {
-		if err := p.Create(p.Context(), object); err != nil {
-			p.Fatal(err)
-		}
+		require.NoError(p, p.Create(p.Context(), object))
 	}
 	as := rest.CopyConfig(config)
 	as.Impersonate.UserName = name.Name
@@ -130,9 +126,7 @@ func (p *program) run(mgr ctrl.Manager) {
 	go func() { ended <- mgr.Start(ctx) }()
 	p.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			p.Error(err)
-		}
+		assert.NoError(p, <-ended)
 	})
 }
 
@@ -161,9 +155,7 @@ func (p *program) eventually(what string, holds func() error) {
 			last = holds()
 			return last == nil, nil
 		})
-	if err != nil {
-		p.Fatalf("%s: %v: %v", what, err, last)
-	}
+	require.NoError(p, err, "%s: %v", what, last)
 }
 
 // edit changes the data of the Secret.
@@ -176,9 +168,7 @@ func (p *program) edit(change func(data map[string][]byte)) {
 		change(p.secret.Data)
 		return p.Update(p.Context(), p.secret)
 	})
-	if err != nil {
-		p.Fatal(err)
-	}
+	require.NoError(p, err)
 }
 
 func TestTheProgramServesWhatItsSecretSays(t *testing.T) {

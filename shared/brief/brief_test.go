@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/brief"
@@ -43,14 +44,10 @@ func TestMessageIsShortWhateverItSays(t *testing.T) {
 		message := strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "pieces"), "")
 		message = strings.Repeat(message, rapid.IntRange(1, 100).Draw(t, "times"))
 		got := brief.Message(message)
-		if len(got) > brief.Longest || !utf8.ValidString(got) {
-			t.Fatalf("%d bytes, valid: %t: %q", len(got), utf8.ValidString(got), got)
-		}
-		if again := brief.Message(got); again != got {
-			t.Fatalf("shortened twice, %q becomes %q", got, again)
-		}
-		if got == "" && message != "" {
-			t.Fatalf("nothing is left of %q", message)
-		}
+		require.LessOrEqual(t, len(got), brief.Longest, got)
+		require.True(t, utf8.ValidString(got), got)
+		again := brief.Message(got)
+		require.Equal(t, got, again, "shortened twice, %q becomes %q", got, again)
+		require.False(t, got == "" && message != "", "nothing is left of %q", message)
 	})
 }

@@ -21,9 +21,8 @@ func TestEachAnswerIsVerified(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				s := oracle.Draw(numbers{t}, size)
 				d := s.Build().Decide(&s.Gang, packing.Options{})
-				if fault, err := oracle.Verify(s, &d); fault != "" {
-					t.Fatalf("%s: %v", fault, err)
-				}
+				fault, err := oracle.Verify(s, &d)
+				require.Empty(t, fault, "%v", err)
 			})
 		})
 	}
@@ -32,9 +31,8 @@ func TestEachAnswerIsVerified(t *testing.T) {
 func TestOnlyWhatIsRefusedWithWordsHasACertificate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
-		if d := s.Build().Decide(&s.Gang, packing.Options{Terse: true}); d.Certificate != nil {
-			t.Fatalf("a terse %s has a certificate", d.Verdict)
-		}
+		d := s.Build().Decide(&s.Gang, packing.Options{Terse: true})
+		require.Nil(t, d.Certificate, "a terse %s has a certificate", d.Verdict)
 		unproved := s.Build().Decide(&s.Gang, packing.Options{Unproved: true})
 		told := unproved.Verdict == packing.Placed && unproved.Groups[0].Waiting > 0
 		if unproved.Certificate != nil || unproved.Verdict != packing.Invalid && told != (len(unproved.Explanations) > 0) {

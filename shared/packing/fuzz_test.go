@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -104,16 +105,12 @@ func survives(t *rapid.T) {
 	options := packing.Options{Budget: rapid.SampledFrom([]int{-1, 0, 1, 10, 3000}).Draw(t, "budget")}
 	first := c.Decide(gang, options)
 	second := c.Decide(gang, options)
-	if first.Verdict != second.Verdict || first.Message() != second.Message() ||
-		len(first.Assignments) != len(second.Assignments) {
-		t.Fatalf("%s %q, and the next time %s %q", first.Verdict, first.Message(), second.Verdict, second.Message())
-	}
-	if first.Groups[0].Placed != len(first.Assignments) {
-		t.Fatalf("%d pods placed, but %d assignments", first.Groups[0].Placed, len(first.Assignments))
-	}
-	if first.Verdict != packing.Placed && first.Message() == "" {
-		t.Fatalf("%s without a reason", first.Verdict)
-	}
+	require.Equal(t, second.Verdict, first.Verdict)
+	require.Equal(t, second.Message(), first.Message())
+	require.Len(t, first.Assignments, len(second.Assignments))
+	require.Equal(t, len(first.Assignments), first.Groups[0].Placed,
+		"%d pods placed, but %d assignments", first.Groups[0].Placed, len(first.Assignments))
+	require.False(t, first.Verdict != packing.Placed && first.Message() == "", "%s without a reason", first.Verdict)
 }
 
 func TestNothingPanics(t *testing.T) { rapid.Check(t, survives) }

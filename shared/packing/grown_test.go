@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -132,9 +133,7 @@ func (g *grounds) takesAll(rack string, leaf packing.Group) bool {
 
 // settledBy checks that an answer is one, and gives its assignments.
 func settledBy(t *rapid.T, c *packing.Cluster, gang *packing.Gang, d *packing.Decision) map[string]string {
-	if d.Verdict != packing.Placed {
-		t.Fatalf("%s, though nothing is needed: %s", d.Verdict, d.Message())
-	}
+	require.Equal(t, packing.Placed, d.Verdict, "though nothing is needed: %s", d.Message())
 	nodes := map[string]string{}
 	for _, a := range d.Assignments {
 		nodes[a.Pod] = a.Node
@@ -156,9 +155,7 @@ func TestGroupsGrowWhereTheyStand(t *testing.T) {
 		c := g.build(false)
 		d := c.Decide(&g.gang, packing.Options{Budget: growingBudget})
 		nodes := settledBy(t, c, &g.gang, &d)
-		if d.Steps > growingBudget {
-			t.Errorf("%d steps of a budget of %d", d.Steps, growingBudget)
-		}
+		assert.LessOrEqual(t, d.Steps, growingBudget, "%d steps of a budget of %d", d.Steps, growingBudget)
 		again := g.build(true).Decide(&g.gang, packing.Options{Budget: growingBudget})
 		assert.Empty(t, cmp.Diff(d.Assignments, again.Assignments), "assignments (-as given +in another order)")
 		rackOf := map[string]string{}
@@ -175,9 +172,7 @@ func TestGroupsGrowWhereTheyStand(t *testing.T) {
 			}
 			for _, pods := range leaf.Pending {
 				for _, pod := range pods.Names {
-					if nodes[pod] == "" {
-						t.Errorf("%s waits, though rack %s has room for all of %s", pod, rack, leaf.Name)
-					}
+					assert.NotEmpty(t, nodes[pod], "%s waits, though rack %s has room for all of %s", pod, rack, leaf.Name)
 				}
 			}
 		}
@@ -206,9 +201,8 @@ func TestFewerStepsNeverClaimMore(t *testing.T) {
 			t.Errorf("%d pods in %d preferred domains are said to be the best, and more steps find %d in %d", pods[0], used[0],
 				pods[1], used[1])
 		}
-		if optimal[0] && optimal[1] && (pods[1] != pods[0] || used[1] != used[0]) {
-			t.Errorf("%v pods in %v preferred domains are both said to be the best", pods, used)
-		}
+		assert.False(t, optimal[0] && optimal[1] && (pods[1] != pods[0] || used[1] != used[0]),
+			"%v pods in %v preferred domains are both said to be the best", pods, used)
 	})
 	assert.NotZero(t, claimed)
 	assert.NotZero(t, open)

@@ -148,9 +148,7 @@ func TestNamesAndOrderDoNotMatter(t *testing.T) {
 		first := s.Build().Decide(&s.Gang, packing.Options{})
 		renamed := rename(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		second := renamed.Build().Decide(&renamed.Gang, packing.Options{})
-		if first.Verdict != second.Verdict {
-			t.Fatalf("%s became %s", first.Verdict, second.Verdict)
-		}
+		require.Equal(t, second.Verdict, first.Verdict, "%s became %s", first.Verdict, second.Verdict)
 		if first.Verdict != packing.Placed {
 			return
 		}

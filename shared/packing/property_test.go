@@ -23,9 +23,8 @@ func drawNode(t *rapid.T, i int) packing.Node { return oracle.DrawNode(numbers{t
 
 // checkAgainst wants a decision to be as good as any placement, and to say so.
 func checkAgainst(t *rapid.T, s *oracle.Scene, d packing.Decision) {
-	if fault, err := oracle.Check(s, &d); fault != "" {
-		t.Fatalf("%s: %s", fault, err)
-	}
+	fault, err := oracle.Check(s, &d)
+	require.Empty(t, fault, "%s", err)
 }
 
 func TestDecisionsAreAsGoodAsTheOracles(t *testing.T) {

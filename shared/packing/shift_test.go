@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing"
@@ -78,10 +79,8 @@ func TestPinnedPodsArePlacedAsInAMatching(t *testing.T) {
 		if g.MinMember > most {
 			want = packing.Infeasible
 		}
-		if d.Verdict != want {
-			t.Fatalf("%s, want %s: %d pods are needed, %d of %d have a place: %s", d.Verdict, want, g.MinMember, most, len(uses),
-				d.Message())
-		}
+		require.Equal(t, want, d.Verdict,
+			"%d pods are needed, %d of %d have a place: %s", g.MinMember, most, len(uses), d.Message())
 		if d.Verdict == packing.Placed && d.Groups[0].Placed > most || d.Optimal && d.Groups[0].Placed < most {
 			t.Fatalf("%d pods placed, optimal %v; a matching has %d", d.Groups[0].Placed, d.Optimal, most)
 		}

@@ -72,9 +72,8 @@ func TestWhatIsFormattedIsParsed(t *testing.T) {
 			r.Required = &required
 		}
 		got, wrong := relations.Parse(written(relations.Format([]relations.Relation{r})))
-		if diff := cmp.Diff([]relations.Relation{r}, got); diff != "" || len(wrong) > 0 {
-			t.Fatalf("%v (-want +got):\n%s", wrong, diff)
-		}
+		require.Empty(t, cmp.Diff([]relations.Relation{r}, got))
+		require.Empty(t, wrong)
 	})
 }
 

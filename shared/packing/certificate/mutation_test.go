@@ -96,9 +96,7 @@ func TestAFigureThatWasChangedIsRejected(t *testing.T) {
 			if err != nil || certificate.Verify(in, other) != nil {
 				continue
 			}
-			if !slices.Equal(figures, figuresOf(other)) {
-				t.Fatalf("%s passes for\n%+v", changed, proof)
-			}
+			require.True(t, slices.Equal(figures, figuresOf(other)), "%s passes for\n%+v", changed, proof)
 		}
 	})
 }
@@ -135,9 +133,8 @@ func TestWhatFitsIsNeverProvedNotTo(t *testing.T) {
 				continue
 			}
 			// Without its figures the proof is judged by its rules alone.
-			if completed, err := certificate.Complete(&grown, other); err == nil {
-				t.Fatalf("%s passes as %+v", changed, completed)
-			}
+			completed, err := certificate.Complete(&grown, other)
+			require.Error(t, err, "%s passes as %+v", changed, completed)
 		}
 	})
 }

@@ -20,9 +20,7 @@ func TestWhatTheOraclePlacesIsRight(t *testing.T) {
 		if nodes == nil {
 			return
 		}
-		if errs := certificate.Check(in, nodes); len(errs) > 0 {
-			t.Fatalf("%v: %v", nodes, errs)
-		}
+		require.Empty(t, certificate.Check(in, nodes), "%v", nodes)
 	})
 }
 
@@ -38,9 +36,8 @@ func TestCheckAcceptsWhatTheOracleAccepts(t *testing.T) {
 			}
 		}
 		right = right && o.right()
-		if errs := certificate.Check(in, nodes); right != (len(errs) == 0) {
-			t.Fatalf("the oracle says %v, Check %v", right, errs)
-		}
+		errs := certificate.Check(in, nodes)
+		require.Equal(t, len(errs) == 0, right, "the oracle says %v, Check %v", right, errs)
 	})
 }
 

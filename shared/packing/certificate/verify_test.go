@@ -2,7 +2,6 @@ package certificate_test
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"testing"
 
@@ -33,16 +32,13 @@ func TestProofsWithoutFilters(t *testing.T) {
 		if proof != nil {
 			proof.Unfiltered = true
 			require.NoError(t, certificate.Verify(in, proof), "what proves it without filters")
-			if feasible := newOracle(in).placement(); feasible != nil {
-				t.Fatalf("it fits: %v", feasible)
-			}
+			require.Nil(t, newOracle(in).placement(), "it fits")
 			return
 		}
 		if proof = prove(t, in); proof != nil {
 			proof.Unfiltered = true
-			if err := certificate.Verify(in, proof); !errors.Is(err, certificate.ErrNotProved) {
-				t.Fatalf("what fits but for filters is refused without them: %v", err)
-			}
+			require.ErrorIs(t, certificate.Verify(in, proof), certificate.ErrNotProved,
+				"what fits but for filters is refused without them")
 		}
 	})
 }
@@ -83,8 +79,7 @@ func TestNothingIsProvedThatFits(t *testing.T) {
 			return
 		}
 		require.NoError(t, certificate.Verify(in, proof))
-		if nodes := newOracle(in).placement(); nodes != nil {
-			t.Fatalf("placed as %v, and proved not to be by %+v", nodes, proof.Rules)
-		}
+		nodes := newOracle(in).placement()
+		require.Nil(t, nodes, "placed as %v, and proved not to be by %+v", nodes, proof.Rules)
 	})
 }

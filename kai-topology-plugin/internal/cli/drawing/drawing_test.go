@@ -38,9 +38,7 @@ func TestBarsAreOfTheirLengthAndShowWhatThereIs(t *testing.T) {
 		used := rapid.IntRange(0, total).Draw(t, "used")
 		out := rapid.IntRange(0, total-used).Draw(t, "out")
 		cells := rapid.IntRange(3, 30).Draw(t, "cells")
-		if got := Width(pen.Bar(float64(used), float64(out), float64(total), cells)); got != cells {
-			t.Errorf("%d cells, want %d", got, cells)
-		}
+		assert.Equal(t, cells, Width(pen.Bar(float64(used), float64(out), float64(total), cells)))
 	})
 }
 

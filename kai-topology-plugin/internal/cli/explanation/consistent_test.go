@@ -131,9 +131,8 @@ func TestWhatIsSaidOfAGangIsConsistent(t *testing.T) {
 		before := shown(t, cluster)
 		gangs := completed(t, cluster)
 		for i, g := range gangs {
-			if diff := cmp.Diff(g, only(t, text, g.Name)); diff != "" {
-				rt.Errorf("of %s is said something else alone (-of all +alone):\n%s\n%s", g.Name, diff, text)
-			}
+			diff := cmp.Diff(g, only(t, text, g.Name))
+			assert.Empty(rt, diff, "of %s is said something else alone (-of all +alone):\n%s\n%s", g.Name, diff, text)
 			if was := drawn[g.Name]; g.Scheduled != was.standing || g.Pending != was.pending || g.Gated != was.gated {
 				rt.Errorf("%s has %d pods that stand, %d that wait and %d behind gates: %+v",
 					g.Name, was.standing, was.pending, was.gated, g)
@@ -142,9 +141,7 @@ func TestWhatIsSaidOfAGangIsConsistent(t *testing.T) {
 				rt.Errorf("%s: %s\n%s", g.Name, wrong, text)
 			}
 		}
-		if diff := cmp.Diff(before, shown(t, cluster)); diff != "" {
-			rt.Errorf("the cluster was changed (-before +after):\n%s", diff)
-		}
+		assert.Empty(rt, cmp.Diff(before, shown(t, cluster)), "the cluster was changed (-before +after)")
 	})
 }
 

@@ -21,11 +21,9 @@ func TestTheOrderOfNamesIsAnOrder(t *testing.T) {
 	name := rapid.StringMatching(`[ab]?[0-9]{0,3}[ab]?[0-9]{0,2}`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := name.Draw(t, "a"), name.Draw(t, "b"), name.Draw(t, "c")
-		if naturally(a, b) != -naturally(b, a) || (naturally(a, b) == 0) != (a == b) {
-			t.Errorf("%q and %q: %d one way, %d the other", a, b, naturally(a, b), naturally(b, a))
-		}
-		if naturally(a, b) < 0 && naturally(b, c) < 0 && naturally(a, c) >= 0 {
-			t.Errorf("%q < %q < %q, but %q is not below %q", a, b, c, a, c)
-		}
+		assert.Equal(t, -naturally(b, a), naturally(a, b), "%q and %q one way, %d the other", a, b, naturally(b, a))
+		assert.Equal(t, a == b, naturally(a, b) == 0, "%q and %q one way, %d the other", a, b, naturally(b, a))
+		assert.False(t, naturally(a, b) < 0 && naturally(b, c) < 0 && naturally(a, c) >= 0,
+			"%q < %q < %q, but %q is not below %q", a, b, c, a, c)
 	})
 }

@@ -110,9 +110,7 @@ func TestDomainsNodesAndPodsTellTheSame(t *testing.T) {
 				onNode[pod.Node] += pod.Amount
 				ofGang[pod.Gang]++
 			}
-			if (pod.Scheduler == "") != (pod.Gang != "") {
-				t.Errorf("pod %+v: the scheduler is that of pods without a gang", pod)
-			}
+			assert.Equal(t, pod.Gang != "", pod.Scheduler == "", "pod %+v: the scheduler is that of pods without a gang", pod)
 		}
 		total := 0.0
 		for _, node := range seen.Nodes {
@@ -128,9 +126,8 @@ func TestDomainsNodesAndPodsTellTheSame(t *testing.T) {
 			if g.Scheduled != ofGang[g.Name] || g.Nodes != nil {
 				t.Errorf("gang %s has %d pods on nodes, %d are listed; nodes %v", g.Name, g.Scheduled, ofGang[g.Name], g.Nodes)
 			}
-			if waits := g.State != explanation.Runs && g.Pending > 0; waits != listed(seen.Waiting, g.Name) {
-				t.Errorf("gang %s, %s: listed as waiting is %v", g.Name, g.State, !waits)
-			}
+			waits := g.State != explanation.Runs && g.Pending > 0
+			assert.Equal(t, listed(seen.Waiting, g.Name), waits, "gang %s, %s: listed as waiting is %v", g.Name, g.State, !waits)
 		}
 	})
 }
@@ -152,13 +149,10 @@ func TestOneNamespaceIsListedAndEverybodysAmountsCount(t *testing.T) {
 		some, err := Of(t.Context(), cluster, Question{Namespace: "of-a"})
 		require.NoError(t, err)
 		for _, pod := range some.Pods {
-			if pod.Namespace != "of-a" {
-				t.Errorf("pod %s/%s is listed", pod.Namespace, pod.Name)
-			}
+			assert.Equal(t, "of-a", pod.Namespace, "pod %s/%s is listed", pod.Namespace, pod.Name)
 		}
-		if len(some.Gangs) != 1 || some.Gangs[0].Name != "a" {
-			t.Errorf("gangs %v", some.Gangs)
-		}
+		require.Len(t, some.Gangs, 1)
+		assert.Equal(t, "a", some.Gangs[0].Name)
 		assert.Empty(t, cmp.Diff(all.Nodes, some.Nodes), "nodes tell of everybody's pods (-all +some)")
 	})
 }

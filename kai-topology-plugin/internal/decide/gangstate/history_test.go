@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -239,9 +241,8 @@ func (s *scheduler) mayGo(key gang.Key) {
 			on++
 		}
 	}
-	if needed := int(*s.groups[key].Spec.MinMember); on < needed {
-		s.Fatalf("gang %s is let go with %d of %d pods on nodes", key, on, needed)
-	}
+	needed := int(*s.groups[key].Spec.MinMember)
+	require.GreaterOrEqual(s, on, needed, "gang %s is let go with %d of %d pods on nodes", key, on, needed)
 }
 
 // unreserve takes a pod off its node, which was being bound or waited to be. The queue hears of it as of any pod that
@@ -1071,9 +1072,8 @@ func (s *scheduler) checkEnd() {
 			}
 		}
 		needed := int(*group.Spec.MinMember)
-		if s.state.View(key).Waits && standing >= needed {
-			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
-		}
+		assert.False(s, s.state.View(key).Waits && standing >= needed,
+			"others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
 		room := free - len(s.state.reserved(key, priorityOf(key)))
 		if asked := s.read(key, nil); asked != nil {
 			room = len(asked.open)
@@ -1092,9 +1092,7 @@ func (s *scheduler) checkEnd() {
 		for _, pod := range s.pods {
 			known = known || s.keyOf(pod) == key
 		}
-		if !known {
-			s.Errorf("gang %s is remembered, and there is nothing left of it", key)
-		}
+		assert.True(s, known, "gang %s is remembered, and there is nothing left of it", key)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
@@ -77,9 +78,8 @@ func TestRanksOfBoundPodsDiffer(t *testing.T) {
 			}
 			seen := map[int]types.UID{}
 			for uid, rank := range bound {
-				if other, twice := seen[rank]; twice {
-					t.Fatalf("%s and %s have rank %d", uid, other, rank)
-				}
+				other, twice := seen[rank]
+				require.False(t, twice, "%s and %s have rank %d", uid, other, rank)
 				seen[rank] = uid
 			}
 		}

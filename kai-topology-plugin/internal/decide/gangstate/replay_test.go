@@ -116,9 +116,8 @@ func (p *player) learn(version line) {
 	text := []byte(version.But)
 	if version.Like != "" {
 		var err error
-		if text, err = jsonpatch.MergePatch(p.objects[version.Like], text); err != nil {
-			p.Fatalf("%s: %v", version.Is, err)
-		}
+		text, err = jsonpatch.MergePatch(p.objects[version.Like], text)
+		require.NoError(p, err, version.Is)
 	}
 	p.objects[version.Is] = text
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -153,9 +154,7 @@ func (p *player) find(name string, into any) {
 		found.Set(reflect.New(found.Type().Elem()))
 		object = found.Interface()
 	}
-	if p.objects[name] == nil {
-		p.Fatalf("%s is not in the journal", name)
-	}
+	require.NotNil(p, p.objects[name], "%s is not in the journal", name)
 	p.read(p.objects[name], object)
 	p.decoded[name] = found.Interface()
 }
@@ -164,9 +163,7 @@ func (p *player) read(text json.RawMessage, into any) {
 	if len(text) == 0 {
 		return
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		p.Fatalf("reading %s: %v", text, err)
-	}
+	require.NoError(p, json.Unmarshal(text, into), "reading %s", text)
 }
 
 // answerRead is what a State reads of an answer.
@@ -189,9 +186,7 @@ func (p *player) outcome(result reflect.Value) json.RawMessage {
 		}
 	}
 	text, err := json.Marshal(plain)
-	if err != nil {
-		p.Fatal(err)
-	}
+	require.NoError(p, err)
 	return text
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/preemption"
@@ -222,15 +223,9 @@ func takenBy(answer *preemption.Answer) map[preemption.Victim]bool {
 // checkLawful checks what holds for every answer.
 func checkLawful(t *rapid.T, o *oracle, answer *preemption.Answer) {
 	taken := takenBy(answer)
-	if wrong := o.unlawful(taken); wrong != "" {
-		t.Fatalf("%s: %v", wrong, o.s.names(answer))
-	}
-	if !o.fits(taken) {
-		t.Fatalf("the gang does not fit when %v are gone", o.s.names(answer))
-	}
-	if cost := o.cost(taken); cost != answer.Cost {
-		t.Fatalf("the cost is %+v, not %+v", cost, answer.Cost)
-	}
+	require.Empty(t, o.unlawful(taken), "%v", o.s.names(answer))
+	require.True(t, o.fits(taken), "the gang does not fit when %v are gone", o.s.names(answer))
+	require.Equal(t, answer.Cost, o.cost(taken), "the cost")
 }
 
 func TestVictimsAreFoundIfAnySetHelps(t *testing.T) {
@@ -239,17 +234,14 @@ func TestVictimsAreFoundIfAnySetHelps(t *testing.T) {
 		o := newOracle(s)
 		answer := s.choose(t)
 		least, exists := o.best()
-		if (answer != nil) != exists {
-			t.Fatalf("answer %v, but a set of victims exists: %v", s.names(answer), exists)
-		}
+		require.Equal(t, exists, answer != nil, "answer %v, but a set of victims exists: %v", s.names(answer), exists)
 		if answer == nil {
 			return
 		}
 		checkLawful(t, o, answer)
 		o.checkNeeded(t, answer)
-		if answer.Cost.Compare(least) < 0 {
-			t.Fatalf("%v cost %+v, less than the cheapest: %+v", s.names(answer), answer.Cost, least)
-		}
+		require.GreaterOrEqual(t, answer.Cost.Compare(least), 0,
+			"%v cost %+v, less than the cheapest: %+v", s.names(answer), answer.Cost, least)
 	})
 }
 
@@ -305,9 +297,8 @@ func TestVictimsAreFoundInFullRacks(t *testing.T) {
 				everybody[ref] = true
 			}
 		}
-		if (answer != nil) != o.fits(everybody) {
-			t.Fatalf("answer %v, but it fits without all who give way: %v", s.names(answer), o.fits(everybody))
-		}
+		require.Equal(t, o.fits(everybody), answer != nil,
+			"answer %v, but it fits without all who give way: %v", s.names(answer), o.fits(everybody))
 		if answer == nil {
 			return
 		}
@@ -342,9 +333,7 @@ func TestTheOrderOfWorkloadsDoesNotChangeTheCost(t *testing.T) {
 		answer := s.choose(t)
 		slices.Reverse(s.workloads)
 		reversed := s.choose(t)
-		if (answer == nil) != (reversed == nil) {
-			t.Fatalf("one order finds victims, the other none")
-		}
+		require.Equal(t, reversed == nil, answer == nil, "one order finds victims, the other none")
 		if answer != nil && answer.Cost != reversed.Cost {
 			t.Fatalf("cost %+v, in the other order %+v", answer.Cost, reversed.Cost)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/ranks"
@@ -106,9 +107,7 @@ func TestARingOfAlikePodsCrossesAsFewBordersAsThereAreDomains(t *testing.T) {
 			if bound == 1 {
 				bound = 0
 			}
-			if got[level] != bound {
-				t.Fatalf("%d borders at level %d, the bound is %d", got[level], level, bound)
-			}
+			require.Equal(t, bound, got[level], "%d borders at level %d, the bound is %d", got[level], level, bound)
 		}
 	})
 }
@@ -119,9 +118,7 @@ func TestNoExchangeIsBetterThanWhatIsArranged(t *testing.T) {
 		before := drawn(t, 8, []string{"", "a"})
 		checkExchange(t, before, ranks.Arrange(before))
 		got, best := sum(ranks.Arrange(before)), least(before)
-		if got != best {
-			t.Fatalf("%d borders, the least is %d", got, best)
-		}
+		require.Equal(t, best, got, "%d borders, the least is %d", got, best)
 	})
 }
 
@@ -148,12 +145,9 @@ func checkExchange(t *rapid.T, before, after []ranks.Pod) {
 		}
 		return have
 	}
-	if diff := cmp.Diff(nodes(before), nodes(after)); diff != "" {
-		t.Fatalf("nodes of kinds (-before +after):\n%s", diff)
-	}
-	if !slices.IsSortedFunc(after, func(a, b ranks.Pod) int { return a.Index - b.Index }) {
-		t.Fatal("not by their indices")
-	}
+	require.Empty(t, cmp.Diff(nodes(before), nodes(after)), "nodes of kinds (-before +after)")
+	require.True(t, slices.IsSortedFunc(after, func(a, b ranks.Pod) int { return a.Index - b.Index }),
+		"not by their indices")
 }
 
 func sum(pods []ranks.Pod) int {

@@ -26,20 +26,15 @@ func TestWhatIsSaidIsSo(t *testing.T) {
 		cluster := testsupport.Inventory(t, text)
 		found, failing := findIn(t, cluster), false
 		for _, remedy := range found {
-			if remedy.Fits && failing {
-				rt.Errorf("what helps comes after what does not: %v", found)
-			}
+			assert.False(rt, remedy.Fits && failing, "what helps comes after what does not: %v", found)
 			failing = failing || !remedy.Fits
-			if got := fitsAfter(t, cluster, remedy.Change); got != remedy.Fits {
-				rt.Errorf("%s: fits is %t, said is %t\n%s", remedy.Change, got, remedy.Fits, text)
-			}
+			got := fitsAfter(t, cluster, remedy.Change)
+			assert.Equal(rt, remedy.Fits, got, "%s: fits is %t, said is %t\n%s", remedy.Change, got, remedy.Fits, text)
 			if !remedy.Fits {
 				continue
 			}
 			for _, less := range lessThan(remedy.Change) {
-				if fitsAfter(t, cluster, less) {
-					rt.Errorf("said is %q, and this is enough: %q\n%s", remedy.Change, less, text)
-				}
+				assert.False(rt, fitsAfter(t, cluster, less), "said is %q, and this is enough: %q\n%s", remedy.Change, less, text)
 			}
 		}
 	})
@@ -69,9 +64,8 @@ func TestWhatWouldHelpIsSaid(t *testing.T) {
 			could = append(could, fmt.Sprintf("tolerate taint %s (on %d node%s)", taint, nodes, plural))
 		}
 		for _, change := range could {
-			if fits := fitsAfter(t, cluster, change); fits != slices.Contains(said, change) {
-				rt.Errorf("%q helps is %t; said is %q\n%s", change, fits, said, text)
-			}
+			fits := fitsAfter(t, cluster, change)
+			assert.Equal(rt, slices.Contains(said, change), fits, "%q helps is %t; said is %q\n%s", change, fits, said, text)
 		}
 		every := "uncordon " + strings.Join(cordonedIn(cluster), ", ")
 		isUncordon := func(change string) bool { return strings.HasPrefix(change, "uncordon ") }

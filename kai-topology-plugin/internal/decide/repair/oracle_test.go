@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/repair"
@@ -146,9 +147,7 @@ func TestAsFewPodsMoveAsPossible(t *testing.T) {
 		for domain := range domains {
 			failed := nodesOf(cluster, domain)
 			losses, err := repair.Without(t.Context(), cluster, failed)
-			if err != nil {
-				r.Fatal(err)
-			}
+			require.NoError(r, err)
 			want, got := "untouched", "untouched"
 			if slices.ContainsFunc(slices.Concat(p.on[0], p.on[1]), func(node string) bool { return slices.Contains(failed, node) }) {
 				want = "no place"
@@ -162,9 +161,7 @@ func TestAsFewPodsMoveAsPossible(t *testing.T) {
 					got = fmt.Sprint("repaired, moving ", podsOf(losses[0].Plan))
 				}
 			}
-			if got != want {
-				r.Fatalf("%s: %s, want %s\n%s", domain, got, want, p.manifests())
-			}
+			require.Equal(r, want, got, "%s\n%s", domain, p.manifests())
 		}
 	})
 }

@@ -259,9 +259,7 @@ func TestPlansAreWhatWasSaidBefore(t *testing.T) {
 			}
 		}
 		said, err := repair.Without(t.Context(), cluster, failed)
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		standing := 0
 		cluster.Nodes = slices.DeleteFunc(cluster.Nodes, func(node *corev1.Node) bool { return slices.Contains(failed, node.Name) })
 		for _, pod := range cluster.Pods {
@@ -273,9 +271,7 @@ func TestPlansAreWhatWasSaidBefore(t *testing.T) {
 		}
 		plan, found := plansOf(t, cluster, repair.Rules{}, allMay(cluster, scheduling.RepairMoveGang))[gang.Key{Namespace: "default", Name: "g"}]
 		if standing == 0 || standing == len(cluster.Pods) {
-			if found {
-				r.Fatalf("planned although %d of %d pods stand", standing, len(cluster.Pods))
-			}
+			require.False(r, found, "planned although %d of %d pods stand", standing, len(cluster.Pods))
 			return
 		}
 		want, got := "in place", "in place"

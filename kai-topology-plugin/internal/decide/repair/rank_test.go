@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
@@ -157,9 +158,7 @@ func TestEachOfTwoGangsGetsTheLeastThatHelps(t *testing.T) {
 			case scheduling.ReasonMoveAhead:
 				got = fmt.Sprintf("moves %d pods", len(plan.Leaving))
 			}
-			if want := p.settle(i, plan); got != want {
-				r.Fatalf("%s: %s, want %s\n%s\n%s", name, got, want, strings.Join(planned(plans), "\n"), manifests)
-			}
+			require.Equal(r, p.settle(i, plan), got, "%s\n%s\n%s", name, strings.Join(planned(plans), "\n"), manifests)
 		}
 	})
 }

@@ -49,9 +49,7 @@ func TestAGangThatIsNotHelpedStillHasNoPlace(t *testing.T) {
 				continue
 			}
 			skipped++
-			if after := beside(rt, nodes, podGroup, waiting, rest); len(after.Nodes) > 0 {
-				rt.Fatalf("without %s the gang has a place: %v", gone.Name, after.Nodes)
-			}
+			require.Empty(rt, beside(rt, nodes, podGroup, waiting, rest).Nodes, "without %s the gang has a place", gone.Name)
 		}
 	})
 	assert.NotZero(t, skipped, "every pod that leaves helps")

@@ -184,9 +184,7 @@ func (s *streamed) gang(name string, a asked) *gang.Gang {
 	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) {
 		return podgrouptree.HierarchyOf(zoneTopology), true
 	})
-	if hold != nil {
-		s.Fatal(hold.Message)
-	}
+	require.Nil(s, hold)
 	return assembled
 }
 
@@ -213,15 +211,11 @@ func (s *streamed) fits(a asked) bool {
 
 func (s *streamed) decide(asked *gang.Gang) *solve.Answer {
 	nodes, err := s.offline.Nodes()
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	answer, err := solve.Solve(s.Context(), solve.Request{
 		Gang: asked, Topologies: map[string]*kai.Topology{"zoned": zoneTopology}, View: s.view, Nodes: nodes,
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, err)
 	return answer
 }
 
@@ -238,20 +232,16 @@ func (s *streamed) place(answer *solve.Answer, a asked, pods []*corev1.Pod) {
 		standing.Spec.NodeName = answer.Nodes[name]
 		info := s.node(standing.Spec.NodeName)
 		if usage, demand := eligibility.UsageOn(s.catalogue, info), zones.DemandOf(standing); usage != nil {
-			if _, admitted := usage.Admit(demand); !admitted {
-				s.Fatalf("the plan has pod %s on node %s, which the filter refuses", name, standing.Spec.NodeName)
-			}
+			_, admitted := usage.Admit(demand)
+			require.True(s, admitted, "the plan has pod %s on node %s, which the filter refuses", name, standing.Spec.NodeName)
 			s.catalogue.Hold(standing.Spec.NodeName, standing.UID, usage.Add(standing.UID, demand, nil))
 			s.catalogue.Outdate(standing.Spec.NodeName)
 		}
-		if err := s.offline.Change(kubeframework.Change{Stand: []*corev1.Pod{standing}}); err != nil {
-			s.Fatal(err)
-		}
+		require.NoError(s, s.offline.Change(kubeframework.Change{Stand: []*corev1.Pod{standing}}))
 		k := s.kubelets[standing.Spec.NodeName]
-		if before := k.free; !k.admit(name, [2]int64{a.gpus, a.cpus}) {
-			s.Fatalf("the kubelet of node %s (%s, %d free) rejects pod %s of %+v", standing.Spec.NodeName, k.policy,
-				before, name, a)
-		}
+		before := k.free
+		require.True(s, k.admit(name, [2]int64{a.gpus, a.cpus}),
+			"the kubelet of node %s (%s, %d free) rejects pod %s of %+v", standing.Spec.NodeName, k.policy, before, name, a)
 		s.running = append(s.running, standing)
 	}
 }
@@ -271,9 +261,7 @@ func (s *streamed) end(at int) {
 	s.kubelets[ended.Spec.NodeName].end(ended.Name)
 	s.catalogue.Leave(ended.UID)
 	s.catalogue.Outdate(ended.Spec.NodeName)
-	if err := s.offline.Change(kubeframework.Change{Leave: []*corev1.Pod{ended}}); err != nil {
-		s.Fatal(err)
-	}
+	require.NoError(s, s.offline.Change(kubeframework.Change{Leave: []*corev1.Pod{ended}}))
 }
 
 // report has the agent of a node write what is available now.

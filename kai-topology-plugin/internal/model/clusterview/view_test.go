@@ -104,9 +104,7 @@ func (w *world) removeNode(t *rapid.T) {
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(w.nodes))).Draw(t, "removed")
-	if err := w.cache.RemoveNode(klog.Background(), w.nodes[name]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.cache.RemoveNode(klog.Background(), w.nodes[name]))
 	delete(w.nodes, name)
 }
 
@@ -114,9 +112,7 @@ func (w *world) addPod(t *rapid.T) {
 	w.made++
 	pod := newPod(fmt.Sprint("old", w.made), rapid.SampledFrom([]func(*corev1.Pod){plain, onPort, repelling}).Draw(t, "kind"))
 	pod.Spec.NodeName = fmt.Sprint("n", rapid.IntRange(0, 4).Draw(t, "on"))
-	if err := w.cache.AddPod(klog.Background(), pod); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.cache.AddPod(klog.Background(), pod))
 	w.pods[pod.Name] = pod
 }
 
@@ -125,9 +121,7 @@ func (w *world) removePod(t *rapid.T) {
 		return
 	}
 	name := rapid.SampledFrom(slices.Sorted(maps.Keys(w.pods))).Draw(t, "removed")
-	if err := w.cache.RemovePod(klog.Background(), w.pods[name]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.cache.RemovePod(klog.Background(), w.pods[name]))
 	delete(w.pods, name)
 }
 
@@ -219,9 +213,7 @@ func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
 				holds := before != nil && w.view.Holds(before.Basis, w.list(t), reserved)
 				anew := w.decide(t, clusterview.New(w.filters), kind, reserved)
 				kept := w.decide(t, w.view, kind, reserved)
-				if diff := cmp.Diff(anew, kept, cmpopts.IgnoreTypes(clusterview.Basis{})); diff != "" {
-					t.Fatalf("(-anew +kept):\n%s", diff)
-				}
+				require.Empty(t, cmp.Diff(anew, kept, cmpopts.IgnoreTypes(clusterview.Basis{})), "(-anew +kept)")
 				if holds && before.Verdict != anew.Verdict && before.Verdict != "Placed" {
 					t.Fatalf("it was to hold that the gang is %s, and it is %s", before.Verdict, anew.Verdict)
 				}

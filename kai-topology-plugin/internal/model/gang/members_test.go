@@ -73,13 +73,11 @@ func TestMembersKnowWhatAssemblingTellsAnew(t *testing.T) {
 			shown, hold := gang.AssembleFor(ours, podGroup, want.pods(false), levels)
 			needs := members.Needs(tree, slices.Values(want.pods(false)))
 			require.Empty(t, cmp.Diff(hold, members.Incomplete(needs)), "hold (-assembled +members)")
-			if begun := shown.Rank().Begun; begun != members.Begun(needs) {
-				t.Fatalf("begun: assembled %v, members %v", begun, !begun)
-			}
+			begun := shown.Rank().Begun
+			require.Equal(t, members.Begun(needs), begun, "begun: assembled %v, members %v", begun, !begun)
 			assumed, _ := gang.AssembleFor(ours, podGroup, want.pods(true), levels)
-			if onNodes := assumed.Satisfied(gang.NoPending); onNodes != members.OnNodes(needs) {
-				t.Fatalf("all minima on nodes: assembled %v, members %v", onNodes, !onNodes)
-			}
+			onNodes := assumed.Satisfied(gang.NoPending)
+			require.Equal(t, members.OnNodes(needs), onNodes, "all minima on nodes: assembled %v, members %v", onNodes, !onNodes)
 		}
 	})
 }

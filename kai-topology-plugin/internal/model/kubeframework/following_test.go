@@ -37,9 +37,7 @@ func shown(t testing.TB, cluster *kubeframework.Offline) []string {
 func TestACopyThatFollowsIsLikeANewOne(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		following, err := kubeframework.NewFollowing(t.Context())
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		nodes, pods := map[string]*corev1.Node{}, map[string]*corev1.Pod{}
 		for step := range rapid.IntRange(1, 6).Draw(r, "steps") {
 			for range rapid.IntRange(0, 5).Draw(r, "changes") {
@@ -60,16 +58,10 @@ func TestACopyThatFollowsIsLikeANewOne(t *testing.T) {
 				}
 			}
 			allNodes, allPods := slices.Collect(maps.Values(nodes)), slices.Collect(maps.Values(pods))
-			if err := following.Follow(allNodes, allPods); err != nil {
-				r.Fatal(err)
-			}
+			require.NoError(r, following.Follow(allNodes, allPods))
 			fresh, err := kubeframework.NewOffline(t.Context(), allNodes, allPods)
-			if err != nil {
-				r.Fatal(err)
-			}
-			if diff := cmp.Diff(shown(t, fresh), shown(t, following.Offline)); diff != "" {
-				r.Fatalf("step %d (-new +followed):\n%s", step, diff)
-			}
+			require.NoError(r, err)
+			require.Empty(r, cmp.Diff(shown(t, fresh), shown(t, following.Offline)), "step %d (-new +followed)", step)
 		}
 	})
 }

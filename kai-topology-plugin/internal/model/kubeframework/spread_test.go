@@ -77,16 +77,14 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 		refused := map[string]bool{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "puts") {
 			state := kubeframework.Simulation()
-			if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, pod); !status.IsSuccess() {
-				t.Fatal(status)
-			}
+			_, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, pod)
+			require.True(t, status.IsSuccess(), "%v", status)
 			kubeframework.IgnoreRoomAndNodes(state)
 			for _, info := range infos {
 				node := info.Node()
 				allows := cluster.RunFilterPlugins(t.Context(), state, pod, info).IsSuccess()
-				if got := spread.Allows(node); got != allows {
-					t.Fatalf("after %d pods node %s is allowed: %v, the filter says %v", i, node.Name, got, allows)
-				}
+				got := spread.Allows(node)
+				require.Equal(t, allows, got, "after %d pods node %s is allowed: %v, the filter says %v", i, node.Name, got, allows)
 				if refused[node.Name] && allows {
 					t.Fatalf("node %s was opened, and nobody said so", node.Name)
 				}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -24,9 +25,8 @@ func TestPath(t *testing.T) {
 		"it ends where a label is missing":  {[]string{"zone", "block", "host"}, packing.Path{"z"}, false},
 		"it is empty without the first one": {[]string{"block", "host"}, nil, false},
 	} {
-		if got := nodes.Path(labels, c.levels); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q", name, got)
-		}
+		got := nodes.Path(labels, c.levels)
+		assert.True(t, slices.Equal(got, c.want), "%s: %q", name, got)
 		if _, got := nodes.Domain(labels, c.levels); got != c.inDomain {
 			t.Errorf("%s: in a domain of the last level: %t", name, got)
 		}
@@ -54,12 +54,8 @@ func TestSchedulable(t *testing.T) {
 		"out of service":              {taint(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute), true, false},
 		"reserved for pods with GPUs": {taint("nvidia.com/gpu", corev1.TaintEffectNoSchedule), true, true},
 	} {
-		if ready := nodes.Ready(c.node); ready != c.ready {
-			t.Errorf("%s: ready %t", name, ready)
-		}
-		if got := nodes.Schedulable(c.node); got != c.schedulable {
-			t.Errorf("%s: schedulable %t", name, got)
-		}
+		assert.Equal(t, c.ready, nodes.Ready(c.node), "%s: ready", name)
+		assert.Equal(t, c.schedulable, nodes.Schedulable(c.node), "%s: schedulable", name)
 	}
 }
 
@@ -68,9 +64,7 @@ func TestIsDevice(t *testing.T) {
 		"nvidia.com/gpu": true, "rdma/hca": true, "cpu": false, "hugepages-2Mi": false, "requests.nvidia.com/gpu": false,
 		"kubernetes.io/batch-cpu": false,
 	} {
-		if got := nodes.IsDevice(resource); got != want {
-			t.Errorf("%s: %t", resource, got)
-		}
+		assert.Equal(t, want, nodes.IsDevice(resource), "%s", resource)
 	}
 }
 
@@ -83,7 +77,6 @@ func TestRequestsCountAnAcceptedResize(t *testing.T) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "main", Resources: &accepted, AllocatedResources: accepted.Requests,
 	}}
-	if got := nodes.Requests(pod)["cpu"]; got.String() != "3" {
-		t.Errorf("%s CPUs, want 3", got.String())
-	}
+	requested := nodes.Requests(pod)["cpu"]
+	assert.Equal(t, "3", requested.String(), "CPUs")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/offline/place"
@@ -142,15 +143,11 @@ func TestATreeOfNativeGroupsIsPlacedAsOurs(t *testing.T) {
 			return "metadata: {name: " + leaf + "-%d}, spec: {schedulerName: kai-scheduler, " +
 				"schedulingGroup: {podGroupName: " + leaf + "},"
 		}))
-		if len(ours) != 1 || len(native) != 1 {
-			drawing.Fatalf("decided %v and %v", ours, native)
-		}
-		if ours[0].Verdict != native[0].Verdict {
-			drawing.Errorf("%s of ours, native %s: %s", ours[0].Verdict, native[0].Verdict, native[0].Message)
-		}
-		if diff := cmp.Diff(ours[0].Assignments, native[0].Assignments); diff != "" {
-			drawing.Errorf("assignments (-ours +native):\n%s", diff)
-		}
+		require.Len(drawing, ours, 1)
+		require.Len(drawing, native, 1)
+		assert.Equal(drawing, native[0].Verdict, ours[0].Verdict,
+			"%s of ours, native %s: %s", ours[0].Verdict, native[0].Verdict, native[0].Message)
+		assert.Empty(drawing, cmp.Diff(ours[0].Assignments, native[0].Assignments), "assignments (-ours +native)")
 	})
 }
 

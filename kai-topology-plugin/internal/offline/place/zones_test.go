@@ -297,24 +297,17 @@ func TestZonesAreRespectedAsByTryingAll(t *testing.T) {
 		input += zonedGang(required, "", len(pods), pods, false)
 		done := run(t, input, "-f", "-")
 		var printed place.Result
-		if err := json.Unmarshal([]byte(done.stdout), &printed); err != nil {
-			rt.Fatalf("%v: %s", err, done.stderr)
-		}
+		require.NoError(rt, json.Unmarshal([]byte(done.stdout), &printed), done.stderr)
 		got := printed.PodGroups[0]
 		fits := admit(free, pods, anywhere, required != "")
-		if fits != (got.Verdict == "Placed") {
-			rt.Fatalf("%s, and it fits: %t (%s)\n%s", got.Verdict, fits, got.Message, input)
-		}
+		require.Equal(rt, got.Verdict == "Placed", fits, "%s, and it fits (%s)\n%s", got.Verdict, got.Message, input)
 		if !fits {
 			return
 		}
 		for i := range pods {
-			if _, err := fmt.Sscanf(got.Assignments[fmt.Sprintf("g-%d", i)], "m%d", &anywhere[i]); err != nil {
-				rt.Fatal(err)
-			}
+			_, err := fmt.Sscanf(got.Assignments[fmt.Sprintf("g-%d", i)], "m%d", &anywhere[i])
+			require.NoError(rt, err)
 		}
-		if !admit(free, pods, anywhere, required != "") {
-			rt.Fatalf("a kubelet rejects %v\n%s", got.Assignments, input)
-		}
+		require.True(rt, admit(free, pods, anywhere, required != ""), "a kubelet rejects %v\n%s", got.Assignments, input)
 	})
 }

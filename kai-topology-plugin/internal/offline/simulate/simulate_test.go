@@ -274,14 +274,10 @@ func TestTheSameStreamGivesTheSameBytes(t *testing.T) {
 		for _, to := range []*bytes.Buffer{&first, &second} {
 			result := run(t, cluster(t, 3, 2), lines, 60)
 			for _, err := range []error{result.JSON(to), result.CSV(to), result.Summary(to)} {
-				if err != nil {
-					r.Fatal(err)
-				}
+				require.NoError(r, err)
 			}
 		}
-		if !bytes.Equal(first.Bytes(), second.Bytes()) {
-			r.Fatalf("once %s and once %s", &first, &second)
-		}
+		require.True(r, bytes.Equal(first.Bytes(), second.Bytes()), "once %s and once %s", &first, &second)
 	})
 }
 

@@ -71,28 +71,21 @@ func TestGangsStandWholeAndWhereTheyMust(t *testing.T) {
 			`containers: [{name: c, image: c, resources: {requests: {example.com/gpu: "3"}, limits: {example.com/gpu: "3"}}}]}}` + "\n"
 		on := cluster(t, 3, 2, settled)
 		stream, err := simulate.Read("jobs", strings.NewReader(lines), on)
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		used := map[float64]float64{}
 		result, err := simulate.Watch(t.Context(), on, stream, until, func(at float64, seen *inventory.Inventory) {
-			if wrong := misplaced(seen); wrong != "" {
-				r.Fatalf("second %v: %s\n%s", at, wrong, lines)
-			}
+			require.Empty(r, misplaced(seen), "second %v\n%s", at, lines)
 			used[at] = inUse(seen)
 		})
-		if err != nil {
-			r.Fatal(err)
-		}
+		require.NoError(r, err)
 		for _, sample := range result.Series {
 			if want, seen := used[sample.At]; seen && sample.Used["example.com/gpu"] != want {
 				r.Fatalf("second %v: %v is said to be in use, %v is\n%s", sample.At, sample.Used, want, lines)
 			}
 		}
 		for _, gang := range result.Gangs {
-			if gang.State != simulate.Running && gang.State != simulate.Ended && len(gang.Nodes) > 0 {
-				r.Fatalf("gang %s is %s and has pods on nodes", gang.Name, gang.State)
-			}
+			require.False(r, gang.State != simulate.Running && gang.State != simulate.Ended && len(gang.Nodes) > 0,
+				"gang %s is %s and has pods on nodes", gang.Name, gang.State)
 			for level, count := range gang.Domains {
 				if len(gang.Nodes) > 0 && count < gang.LeastDomains[level] {
 					r.Fatalf("gang %s stands in %d domains of %s, and at least %d are needed",

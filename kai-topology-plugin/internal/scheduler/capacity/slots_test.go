@@ -352,15 +352,11 @@ func TestSlotsAreTheMostThatFit(t *testing.T) {
 			compare := func(table *turns.Table) error {
 				all := slots(t, table, everything, shapes...)
 				for i, shape := range shapes {
-					if diff := cmp.Diff(told.want(shape), flat(all[2*i:2*i+2])); diff != "" {
-						t.Fatalf("shape %+v (-want +got):\n%s", shape, diff)
-					}
+					require.Empty(t, cmp.Diff(told.want(shape), flat(all[2*i:2*i+2])), "shape %+v (-want +got)", shape)
 				}
 				return nil
 			}
-			if err := copied.On(t.Context(), told.shown(), compare); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, copied.On(t.Context(), told.shown(), compare))
 		}
 	})
 }

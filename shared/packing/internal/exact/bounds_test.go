@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -65,22 +66,17 @@ func TestNoBoundRefusesWhatFitsIntoATree(t *testing.T) {
 			return
 		}
 		opened := s.open(c, in.Domains[domain].Level)
-		if !s.room(domain, opened) {
-			t.Fatalf("%v fits into domain %d, and has no room by sums", c, domain)
-		}
+		require.True(t, s.room(domain, opened), "%v fits into domain %d, and has no room by sums", c, domain)
 		d := distributionOf(s, domain, opened)
-		if !d.enough(0, opened) {
-			t.Fatalf("%v fits into domain %d, and its bins are not enough", c, domain)
-		}
+		require.True(t, d.enough(0, opened), "%v fits into domain %d, and its bins are not enough", c, domain)
 		l := newLocal(d, opened)
 		var bins []int
 		for at := range d.bins {
 			bins = append(bins, at)
 		}
 		for item, n := range opened {
-			if n > 0 && !slices.ContainsFunc(bins, func(at int) bool { return l.alone(at, item) }) {
-				t.Fatalf("%v fits into domain %d, and no bin takes item %d alone", c, domain, item)
-			}
+			require.False(t, n > 0 && !slices.ContainsFunc(bins, func(at int) bool { return l.alone(at, item) }),
+				"%v fits into domain %d, and no bin takes item %d alone", c, domain, item)
 		}
 	})
 }
@@ -116,16 +112,14 @@ func TestMarksTellApartWhatDiffers(t *testing.T) {
 		s := newSolver(in, unlimited())
 		for a := range in.Free {
 			for b := range a {
-				if same := signNode(in, a) == signNode(in, b); same != (s.nodeMark[a] == s.nodeMark[b]) {
-					t.Fatalf("nodes %s and %s", signNode(in, a), signNode(in, b))
-				}
+				require.Equal(t, s.nodeMark[a] == s.nodeMark[b], signNode(in, a) == signNode(in, b),
+					"nodes %s and %s", signNode(in, a), signNode(in, b))
 			}
 		}
 		for a := range in.Domains {
 			for b := range a {
-				if same := sign(in, a) == sign(in, b); same != (s.domainMark[a] == s.domainMark[b]) {
-					t.Fatalf("domains %s and %s", sign(in, a), sign(in, b))
-				}
+				require.Equal(t, s.domainMark[a] == s.domainMark[b], sign(in, a) == sign(in, b),
+					"domains %s and %s", sign(in, a), sign(in, b))
 			}
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"packtree.dev/shared/packing/internal/problem"
@@ -38,9 +39,7 @@ func TestTheCompleteSearchAloneIsExact(t *testing.T) {
 			s := newSolver(in, budget)
 			s.thorough = thorough
 			root := s.solve()
-			if (root != nil) != want {
-				t.Fatalf("thorough %v: found %v, feasible %v", thorough, root != nil, want)
-			}
+			require.Equal(t, want, root != nil, "thorough %v: found %v, feasible %v", thorough, root != nil, want)
 			if root != nil {
 				checkPacking(t, in, root)
 			}
@@ -57,9 +56,7 @@ func TestTreesOfGroupsArePackedExactly(t *testing.T) {
 			s := newSolver(in, unlimited())
 			s.thorough = thorough
 			root := s.solve()
-			if (root != nil) != want {
-				t.Fatalf("thorough %v: found %v, feasible %v", thorough, root != nil, want)
-			}
+			require.Equal(t, want, root != nil, "thorough %v: found %v, feasible %v", thorough, root != nil, want)
 			if root != nil {
 				checkPacking(t, in, root)
 			}
@@ -76,13 +73,10 @@ func TestEachDomainIsPackedExactly(t *testing.T) {
 		s := newSolver(in, unlimited())
 		s.thorough, s.effort = rapid.Bool().Draw(t, "thorough"), 1<<20
 		p := s.fit(domain, c)
-		if want := possible(in, domain, c); (p != nil) != want {
-			t.Fatalf("%v in domain %d: found %v, feasible %v", c, domain, p != nil, want)
-		}
+		want := possible(in, domain, c)
+		require.Equal(t, want, p != nil, "%v in domain %d: found %v, feasible %v", c, domain, p != nil, want)
 		if p != nil {
-			if p.Domain != domain {
-				t.Fatalf("asked about domain %d, packed domain %d", domain, p.Domain)
-			}
+			require.Equal(t, domain, p.Domain, "asked about domain %d, packed domain %d", domain, p.Domain)
 			here := *in
 			here.Total = c
 			checkPacking(t, &here, p)
@@ -155,9 +149,8 @@ func TestAnInstanceIsOnlyRead(t *testing.T) {
 		in := drawDeep(t)
 		before := fmt.Sprintf("%+v", in)
 		Solve(in, &problem.Budget{Limit: 1 << 14})
-		if after := fmt.Sprintf("%+v", in); after != before {
-			t.Fatalf("%s\nbecame\n%s", before, after)
-		}
+		after := fmt.Sprintf("%+v", in)
+		require.Equal(t, before, after, "%s\nbecame\n%s", before, after)
 	})
 }
 
@@ -168,9 +161,7 @@ func TestTheLimitOfABudgetIsKept(t *testing.T) {
 		limit := rapid.IntRange(1, 2000).Draw(t, "limit")
 		budget := &problem.Budget{Limit: limit}
 		root := Solve(in, budget)
-		if budget.Limit != limit {
-			t.Fatalf("the limit was %d and is %d", limit, budget.Limit)
-		}
+		require.Equal(t, limit, budget.Limit, "the limit was %d and is %d", limit, budget.Limit)
 		if root == nil && !budget.Exhausted() && possible(in, 0, in.Total) {
 			t.Fatalf("refuted after %d steps of %d, and it fits", budget.Steps, limit)
 		}
@@ -186,15 +177,12 @@ func TestAnswersDependOnNothingButRoom(t *testing.T) {
 		other.Domains = slices.Clone(in.Domains)
 		other.Domains[0].Children = slices.Clone(in.Domains[0].Children)
 		slices.Reverse(other.Domains[0].Children)
-		if (Solve(&other, unlimited()) != nil) != fits {
-			t.Fatalf("fits %v, and the other way round with racks in another order", fits)
-		}
+		require.Equal(t, fits, Solve(&other, unlimited()) != nil,
+			"fits %v, and the other way round with racks in another order", fits)
 		other.Free = slices.Clone(in.Free)
 		node := rapid.IntRange(0, len(in.Free)-1).Draw(t, "node")
 		other.Free[node] = []int64{in.Free[node][0] + 1, in.Free[node][1] + 1}
-		if fits && Solve(&other, unlimited()) == nil {
-			t.Fatalf("does not fit any more with more room on node %d", node)
-		}
+		require.False(t, fits && Solve(&other, unlimited()) == nil, "does not fit any more with more room on node %d", node)
 	})
 }
 

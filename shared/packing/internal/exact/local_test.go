@@ -43,15 +43,11 @@ func checkContents(t *rapid.T, l *local, c Counts) {
 			t.Fatalf("node %d has %v", b.node, counts)
 		}
 	}
-	if !slices.Equal(left, l.left) {
-		t.Fatalf("%v are left, and no bin has %v", l.left, left)
-	}
+	require.True(t, slices.Equal(left, l.left), "%v are left, and no bin has %v", l.left, left)
 	for item, n := range left {
 		missing += float64(n) * l.volume[item]
 	}
-	if math.Abs(missing-l.missing) > 1e-9*(1+missing) {
-		t.Fatalf("%g is missing, want %g", l.missing, missing)
-	}
+	require.LessOrEqual(t, math.Abs(missing-l.missing), 1e-9*(1+missing), "%g is missing, want %g", l.missing, missing)
 }
 
 // A round of the local search loses no item, lays nothing where it does not fit, and leaves no more than there was.
@@ -78,9 +74,7 @@ func TestEachRoundOfALocalSearchIsRight(t *testing.T) {
 				before := l.missing
 				l.refill()
 				checkContents(t, l, c)
-				if l.missing > before*(1+1e-6) {
-					t.Fatalf("%g is missing after a round, and %g before", l.missing, before)
-				}
+				require.LessOrEqual(t, l.missing, before*(1+1e-6), "%g is missing after a round, and %g before", l.missing, before)
 			}
 		}))
 	}
@@ -100,14 +94,11 @@ func checkEmpty(t *rapid.T, l *local, at int) {
 // checkInner wants a domain to have its pattern packed, and a node no packing.
 func checkInner(t *rapid.T, in *Instance, b *bin, p pattern) {
 	if b.domain == None {
-		if p.inner != nil {
-			t.Fatalf("node %d has a packing of domain %d", b.node, p.inner.Domain)
-		}
+		require.Nil(t, p.inner, "node %d has a packing of domain", b.node)
 		return
 	}
-	if p.inner == nil || p.inner.Domain != b.domain {
-		t.Fatalf("%v is packed as %v in domain %d", p.counts, p.inner, b.domain)
-	}
+	require.NotNil(t, p.inner, "%v is packed as %v in domain %d", p.counts, p.inner, b.domain)
+	require.Equal(t, b.domain, p.inner.Domain, "%v is packed as %v in domain %d", p.counts, p.inner, b.domain)
 	here := *in
 	here.Total = padded(p.counts, len(in.Items))
 	checkPacking(t, &here, p.inner)

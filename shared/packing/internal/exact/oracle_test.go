@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -153,9 +154,7 @@ func checkPacking(t *rapid.T, in *Instance, root *Packing) {
 	checkDomain(t, in, root, slices.Clone(in.Total), free)
 	for n := range free {
 		for r, left := range free[n] {
-			if left < 0 {
-				t.Fatalf("node %d lacks %d of resource %d", n, -left, r)
-			}
+			require.GreaterOrEqual(t, left, int64(0), "node %d lacks %d of resource %d", n, -left, r)
 		}
 	}
 }
@@ -176,26 +175,22 @@ func checkDomain(t *rapid.T, in *Instance, p *Packing, items Counts, free [][]in
 			items[i] -= n
 		}
 		if part.Inner != nil {
-			if !slices.Contains(d.Children, part.Inner.Domain) {
-				t.Fatalf("domain %d is not directly in domain %d", part.Inner.Domain, p.Domain)
-			}
+			require.Contains(t, d.Children, part.Inner.Domain,
+				"domain %d is not directly in domain %d", part.Inner.Domain, p.Domain)
 			checkDomain(t, in, part.Inner, append(slices.Clone(part.Counts), make(Counts, len(in.Items)-len(part.Counts))...),
 				free)
 			continue
 		}
 		for i, n := range part.Counts {
-			if n > 0 && (i >= in.Classes || !in.Items[i].Allowed[part.Node] || !slices.Contains(d.All, part.Node)) {
-				t.Fatalf("node %d has item %d, which it may not", part.Node, i)
-			}
+			require.False(t, n > 0 && (i >= in.Classes || !in.Items[i].Allowed[part.Node] || !slices.Contains(d.All, part.Node)),
+				"node %d has item %d, which it may not", part.Node, i)
 			for r := 0; n > 0 && r < len(free[part.Node]); r++ {
 				free[part.Node][r] -= int64(n) * in.Items[i].Requests[r]
 			}
 		}
 	}
 	for i, n := range items {
-		if n != 0 {
-			t.Fatalf("%d of item %d are missing in domain %d", n, i, p.Domain)
-		}
+		require.Zero(t, n, "of item %d are missing in domain %d", i, p.Domain)
 	}
 }
 
