@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -23,6 +21,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned"
 )
 
@@ -81,102 +80,81 @@ type Cluster struct {
 // Read reads everything at once. Nodes and pods must be readable; of what else is not served or not allowed a note is
 // made.
 func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
-	read := &Cluster{Inventory: inventory.New()}
-	reading := reading{read: read}
+	sources, err := r.sources(wanted)
+	if err != nil {
+		return nil, err
+	}
+	lists, notes := make([][]any, len(sources)), make([]string, len(sources))
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return required(each(ctx, r.nodes(), into(&read.Nodes))) })
-	group.Go(func() error { return required(each(ctx, r.pods(), into(&read.Pods))) })
-	group.Go(func() error {
-		return reading.optional(each(ctx, r.topologies(), func(topology *kai.Topology) {
-			read.Topologies[topology.Name] = topology
-		}))
-	})
-	group.Go(func() error { return reading.optional(each(ctx, r.podGroups(), into(&read.PodGroups))) })
-	group.Go(func() error { return r.readZones(ctx, &reading) })
-	native := &nativegroups.Forest{}
-	group.Go(func() error { return r.readNatives(ctx, &reading, native) })
-	if wanted.Priorities {
-		group.Go(func() error { return reading.optional(each(ctx, r.priorities(), into(&read.Priorities))) })
-	}
-	if wanted.Events {
+	for i, from := range sources {
 		group.Go(func() (err error) {
-			read.Events, err = r.Events(ctx, metav1.NamespaceAll)
-			return reading.optional("events", err)
+			lists[i], err = from.list(ctx)
+			notes[i], err = r.note(from, err)
+			return err
 		})
-	}
-	if wanted.WorkloadsIn != "" {
-		group.Go(func() error { return r.readWorkloads(ctx, &reading, wanted.WorkloadsIn) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	return clusterOf(slices.Concat(lists...), notes), nil
+}
+
+// clusterOf is made of objects of all kinds, in any order. Of what cannot be read there is a note.
+func clusterOf(objects []any, notes []string) *Cluster {
+	read, native := &Cluster{Inventory: inventory.New()}, &nativegroups.Forest{}
+	for _, object := range objects {
+		if err := read.add(object, native); err != nil {
+			notes = append(notes, err.Error())
+		}
+	}
 	read.Join(native)
-	read.Notes = reading.sortedNotes()
-	return read, nil
+	read.Notes = slices.Compact(slices.Sorted(slices.Values(notes)))
+	read.Notes = slices.DeleteFunc(read.Notes, func(note string) bool { return note == "" })
+	return read
 }
 
-// into returns what adds an object to a list.
-func into[T any](list *[]T) func(T) {
-	return func(object T) { *list = append(*list, object) }
-}
-
-// reading collects what several lists find at once.
-type reading struct {
-	read *Cluster
-	// notes are what the user should know of it.
-	notes sync.Map
-}
-
-// sortedNotes returns the notes, sorted.
-func (r *reading) sortedNotes() (notes []string) {
-	for note := range r.notes.Range {
-		notes = append(notes, note.(string))
+func (c *Cluster) add(object any, native *nativegroups.Forest) error {
+	switch object := object.(type) {
+	case *corev1.Node:
+		c.Nodes = append(c.Nodes, object)
+	case *corev1.Pod:
+		c.Pods = append(c.Pods, object)
+	case *corev1.Event:
+		c.Events = append(c.Events, object)
+	case *kai.Topology:
+		c.Topologies[object.Name] = object
+	case *scheduling.PodGroup:
+		c.PodGroups = append(c.PodGroups, object)
+	case *schedulingv1.PriorityClass:
+		c.Priorities = append(c.Priorities, object)
+	case *report:
+		if object.node != nil {
+			c.Zones.Set(object.node)
+		}
+	case *unstructured.Unstructured:
+		return c.addOther(object, native)
 	}
-	slices.Sort(notes)
-	return notes
-}
-
-// optional turns the errors of a kind that a cluster need not serve, or the user need not see, into a note.
-func (r *reading) optional(kind string, err error) error {
-	var note string
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		note = fmt.Sprintf("the cluster serves no %s: is the CustomResourceDefinition installed?", kind)
-	case apierrors.IsForbidden(err):
-		note = fmt.Sprintf("you may not list %s, so they are left out: ClusterRole %s allows it", kind, ViewerRole)
-	default:
-		return fmt.Errorf("listing %s: %w", kind, err)
-	}
-	r.notes.Store(note, nil)
 	return nil
 }
 
-func required(kind string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsForbidden(err):
-		return fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s", kind, err, ViewerRole)
-	default:
-		return fmt.Errorf("listing %s: %w", kind, err)
-	}
-}
-
-// readZones reads NodeResourceTopologies. Of a kind that most clusters do not serve no note is made.
-func (r *Reader) readZones(ctx context.Context, reading *reading) error {
-	kind, err := each(ctx, r.zones(), func(object *unstructured.Unstructured) {
-		if node, err := zonesOf(object); err != nil {
-			reading.notes.Store(err.Error(), nil)
-		} else {
-			reading.read.Zones.Set(node)
+func (c *Cluster) addOther(object *unstructured.Unstructured, native *nativegroups.Forest) error {
+	switch kind := object.GroupVersionKind().GroupKind(); {
+	case kind == zones.Kind:
+		node, err := zonesOf(object)
+		if err != nil {
+			return err
 		}
-	})
-	if r.withoutZones(err) {
-		return nil
+		c.Zones.Set(node)
+	case slices.Contains(nativegroups.Kinds, kind):
+		group, err := nativegroups.Read(object)
+		if err != nil {
+			return err
+		}
+		native.Set(group)
+	default:
+		c.Workloads = append(c.Workloads, object)
 	}
-	return reading.optional(kind, err)
+	return nil
 }
 
 func zonesOf(object *unstructured.Unstructured) (*zones.Node, error) {
@@ -187,59 +165,11 @@ func zonesOf(object *unstructured.Unstructured) (*zones.Node, error) {
 	return node, err
 }
 
-// withoutZones reports whether a list failed because the cluster serves no NodeResourceTopologies. The API server turns
-// down those without the right before it looks for the kind.
-func (r *Reader) withoutZones(err error) bool {
-	if apierrors.IsForbidden(err) {
-		_, err = r.mapper.RESTMapping(zones.Kind)
-	}
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
-}
-
-// readNatives reads the PodGroups of Kubernetes.
-func (r *Reader) readNatives(ctx context.Context, reading *reading, native *nativegroups.Forest) error {
-	natives, err := r.natives()
-	if err != nil {
-		return err
-	}
-	for _, source := range natives {
-		if err := reading.optional(each(ctx, source, func(object *unstructured.Unstructured) {
-			if group, err := nativegroups.Read(object); err != nil {
-				reading.notes.Store(err.Error(), nil)
-			} else {
-				native.Set(group)
-			}
-		})); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Events returns the events of a namespace. The error says which role to ask for, if it is a matter of rights.
-func (r *Reader) Events(ctx context.Context, namespace string) (events []*corev1.Event, err error) {
-	client := r.kube.CoreV1().Events(namespace)
-	_, err = each(ctx, sourceOf("events", &corev1.Event{}, "", client), into(&events))
+func (r *Reader) Events(ctx context.Context, namespace string) ([]*corev1.Event, error) {
+	found, err := r.events(namespace).list(ctx)
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("%w; ask for ClusterRole %s", err, ViewerRole)
 	}
-	return events, err
-}
-
-func (r *Reader) readWorkloads(ctx context.Context, reading *reading, namespace string) error {
-	for _, kind := range inventory.WorkloadKinds {
-		mapping, err := r.mapper.RESTMapping(kind)
-		if meta.IsNoMatchError(err) {
-			continue // Packtree's parts are installed one by one: what is not there has made no gang.
-		}
-		if err != nil {
-			return fmt.Errorf("asking for the version of %s: %w", kind, err)
-		}
-		source := sourceOf(mapping.Resource.Resource, &unstructured.Unstructured{}, "",
-			r.dynamic.Resource(mapping.Resource).Namespace(namespace))
-		if err := reading.optional(each(ctx, source, into(&reading.read.Workloads))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return clusterOf(found, nil).Events, err
 }

@@ -7,39 +7,39 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"packtree.dev/kai-topology-plugin/internal/model/inventory"
-	"packtree.dev/kai-topology-plugin/internal/model/nativegroups"
 	"packtree.dev/kai-topology-plugin/internal/model/zones"
 	"packtree.dev/kai-topology-plugin/internal/scheduler/ganglister"
-	kai "packtree.dev/shared/api/kai/v1alpha1"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // settling is how long changes that come together are waited for.
 const settling = 100 * time.Millisecond
 
 // Watch calls back with the cluster as it is, and again when it has changed, until ctx is done. It keeps one list and
-// one watch for each kind: nodes, pods that are not over, Topologies, PodGroups and NodeResourceTopologies. Take is
-// called by one at a time, and may keep what it is given, but not change it: what is read later shares objects with it.
-// Trouble gets errors of watches, which are tried again, and of objects; several watches may call it at once.
+// one watch for each kind that Read reads of every cluster. Take is called by one at a time, and may keep what it is
+// given, but not change it: what is read later shares objects with it. Trouble gets errors of watches, which are tried
+// again, and of objects; several watches may call it at once.
 func (r *Reader) Watch(ctx context.Context, take func(*Cluster), trouble func(error)) error {
-	w := &watching{ctx: ctx, changed: make(chan struct{}, 1), trouble: trouble}
-	w.nodes, w.pods = w.follow(r.nodes()), w.follow(r.pods())
-	w.topologies, w.podGroups, w.zones = w.follow(r.topologies()), w.follow(r.podGroups()), w.follow(r.zones())
-	_ = w.zones.informer.SetTransform(w.reportOf) // It has not been started.
-	w.withoutZones = r.withoutZones
-	natives, err := r.natives()
+	sources, err := r.sources(Wanted{})
 	if err != nil {
 		return err
 	}
-	for _, native := range natives {
-		w.natives = append(w.natives, w.follow(native))
+	w := &watching{ctx: ctx, changed: make(chan struct{}, 1), trouble: trouble}
+	for _, from := range sources {
+		// Nodes and pods must be readable; of what else is not served or not allowed a note is made.
+		_, err := from.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+		note, wrong := r.note(from, err)
+		if wrong != nil {
+			return wrong
+		}
+		w.notes = append(w.notes, note)
+		if err == nil {
+			w.kinds = append(w.kinds, w.follow(from))
+		}
 	}
 	if err := w.start(); err != nil {
 		return err
@@ -54,31 +54,19 @@ type watching struct {
 	changed chan struct{}
 	trouble func(error)
 	notes   []string
-
-	nodes, pods, topologies, podGroups, zones *kind
-	// natives are the PodGroups of Kubernetes, as far as they are served.
-	natives []*kind
-	// withoutZones reports whether an error says that the cluster does not serve the kind of zones.
-	withoutZones func(error) bool
+	kinds   []cache.SharedIndexInformer
 }
 
-// kind is a kind of objects that is followed, or one that cannot be, and then has none.
-type kind struct {
-	source
-	informer cache.SharedIndexInformer
-	followed bool
-}
-
-func (w *watching) follow(from source) *kind {
+func (w *watching) follow(from source) cache.SharedIndexInformer {
 	informer := cache.NewSharedIndexInformer(from.ListWatch, from.example, 0, cache.Indexers{})
-	_ = informer.SetTransform(ganglister.WithoutManagedFields) // It has not been started.
+	_ = informer.SetTransform(w.kept) // It has not been started.
 	_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if apierrors.IsForbidden(err) {
 			err = fmt.Errorf("%w; ask for ClusterRole %s", err, ViewerRole)
 		}
 		w.trouble(fmt.Errorf("watching %s: %w", from.name, err))
 	})
-	return &kind{source: from, informer: informer}
+	return informer
 }
 
 // report is what a NodeResourceTopology says; its node is nil if it cannot be read.
@@ -87,11 +75,11 @@ type report struct {
 	node *zones.Node
 }
 
-// reportOf replaces a NodeResourceTopology by what it says.
-func (w *watching) reportOf(object any) (any, error) {
+// kept is what is kept of an object; of a NodeResourceTopology what it says.
+func (w *watching) kept(object any) (any, error) {
 	whole, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return object, nil
+	if !ok || whole.GroupVersionKind().GroupKind() != zones.Kind {
+		return ganglister.WithoutManagedFields(object)
 	}
 	node, err := zonesOf(whole)
 	if err != nil {
@@ -101,33 +89,11 @@ func (w *watching) reportOf(object any) (any, error) {
 	return &report{meta, node}, nil
 }
 
-// start begins to follow the kinds. Nodes and pods must be readable; of what else is not served or not allowed a note
-// is made.
+// start begins to follow the kinds.
 func (w *watching) start() error {
-	reading := reading{read: &Cluster{}}
-	kinds := append([]*kind{w.nodes, w.pods, w.topologies, w.podGroups, w.zones}, w.natives...)
-	for _, k := range kinds {
-		_, err := k.ListWithContext(w.ctx, metav1.ListOptions{Limit: 1})
-		if k == w.zones && w.withoutZones(err) {
-			continue
-		}
-		if k == w.nodes || k == w.pods {
-			err = required(k.name, err)
-		} else if k.followed = err == nil; !k.followed {
-			err = reading.optional(k.name, err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	w.nodes.followed, w.pods.followed = true, true
-	w.notes = reading.sortedNotes()
 	var synced []cache.InformerSynced
-	for _, k := range kinds {
-		if !k.followed {
-			continue
-		}
-		registered, err := k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	for _, informer := range w.kinds {
+		registered, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { w.dirty() }, UpdateFunc: func(_, _ any) { w.dirty() },
 			DeleteFunc: func(any) { w.dirty() },
 		})
@@ -135,7 +101,7 @@ func (w *watching) start() error {
 			return err
 		}
 		synced = append(synced, registered.HasSynced)
-		go k.informer.RunWithContext(w.ctx)
+		go informer.RunWithContext(w.ctx)
 	}
 	cache.WaitForCacheSync(w.ctx.Done(), synced...)
 	w.dirty() // There may be nothing at all.
@@ -169,41 +135,14 @@ func (w *watching) run(take func(*Cluster)) {
 	}
 }
 
+// cluster is made of the objects of each kind, by namespace and name.
 func (w *watching) cluster() *Cluster {
-	read := &Cluster{Inventory: inventory.New(), Notes: slices.Clone(w.notes)}
-	read.Nodes = objects[*corev1.Node](w.nodes)
-	read.Pods = objects[*corev1.Pod](w.pods)
-	read.PodGroups = objects[*scheduling.PodGroup](w.podGroups)
-	for _, topology := range objects[*kai.Topology](w.topologies) {
-		read.Topologies[topology.Name] = topology
+	var all []any
+	for _, informer := range w.kinds {
+		all = append(all, slices.SortedFunc(slices.Values(informer.GetStore().List()), func(a, b any) int {
+			one, other := a.(metav1.Object), b.(metav1.Object)
+			return cmp.Or(cmp.Compare(one.GetNamespace(), other.GetNamespace()), cmp.Compare(one.GetName(), other.GetName()))
+		})...)
 	}
-	for _, report := range objects[*report](w.zones) {
-		if report.node != nil {
-			read.Zones.Set(report.node)
-		}
-	}
-	native := &nativegroups.Forest{}
-	for _, k := range w.natives {
-		for _, object := range objects[*unstructured.Unstructured](k) {
-			if group, err := nativegroups.Read(object); err == nil {
-				native.Set(group)
-			}
-		}
-	}
-	read.Join(native)
-	return read
-}
-
-// objects are those of a kind, by namespace and name.
-func objects[T metav1.Object](k *kind) []T {
-	var found []T
-	for _, object := range k.informer.GetStore().List() {
-		if typed, ok := object.(T); ok {
-			found = append(found, typed)
-		}
-	}
-	slices.SortFunc(found, func(a, b T) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return found
+	return clusterOf(all, slices.Clone(w.notes))
 }

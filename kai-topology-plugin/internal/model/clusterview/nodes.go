@@ -26,7 +26,7 @@ type seen struct {
 	generation int64
 	// node is the object that was last looked at. It is weak, so that old ones do not stay for it.
 	node weak.Pointer[corev1.Node]
-	// offer and used are what it was like then, and before what was used until then; version changes with the offer.
+	// offer and used are what it was like then; version changes with the offer. Before is memory for what is used next.
 	offer        offer
 	used, before packing.Resources
 	version      int
@@ -52,12 +52,11 @@ func offerOf(info fwk.NodeInfo) *offer {
 	}
 }
 
-// isOf reports whether offerOf would return the same.
-func (o *offer) isOf(info fwk.NodeInfo) bool {
-	node := info.Node()
-	return o.cordoned == node.Spec.Unschedulable && maps.Equal(o.labels, node.Labels) &&
-		kubeframework.Offers(info, o.allocatable) && len(o.taints) == len(node.Spec.Taints) &&
-		(len(o.taints) == 0 || reflect.DeepEqual(o.taints, node.Spec.Taints))
+// same reports whether two nodes are the same to them.
+func (o *offer) same(other *offer) bool {
+	return o.cordoned == other.cordoned && maps.Equal(o.labels, other.labels) &&
+		maps.Equal(o.allocatable, other.allocatable) && len(o.taints) == len(other.taints) &&
+		(len(o.taints) == 0 || reflect.DeepEqual(o.taints, other.taints))
 }
 
 // repels is a text of the taints and the cordon, "" if there are none.
@@ -80,17 +79,6 @@ func (v *View) Follow(nodes []fwk.NodeInfo) {
 }
 
 func (v *View) followNodes(nodes []fwk.NodeInfo) {
-	if v.changed != nil {
-		changed := v.changed()
-		if len(nodes) > 0 && len(nodes) == len(v.trusted) && &nodes[0] == &v.trusted[0] {
-			for _, at := range changed {
-				v.look(v.seen[at], nodes[at])
-				v.given[at] = kubeframework.VersionOf(nodes[at])
-			}
-			return
-		}
-		v.trusted = nodes
-	}
 	same, given := len(nodes) == len(v.seen), v.given
 	for i, info := range nodes {
 		if i < len(given) && given[i].Is(info) {
@@ -123,11 +111,11 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 	}
 	known.generation = info.GetGeneration()
 	defer v.repelling.set(known.name, info)
-	node := weak.Make(info.Node())
-	same := known.version > 0 && (known.node == node || known.offer.isOf(info))
-	known.node = node
-	if !same {
-		v.set(known, offerOf(info))
+	if node := weak.Make(info.Node()); known.version == 0 || known.node != node {
+		known.node = node
+		if offered := offerOf(info); known.version == 0 || !known.offer.same(offered) {
+			v.set(known, offered)
+		}
 	}
 	v.use(known, info)
 	v.lookAtZones(known)
@@ -149,10 +137,11 @@ func (v *View) set(known *seen, offered *offer) {
 // use has the cluster know what pods take of a node now. Most changes of nodes are of annotations, or of what the node
 // itself says of its health.
 func (v *View) use(known *seen, info fwk.NodeInfo) {
-	if kubeframework.TakesUp(info, known.used) {
+	used := kubeframework.UsedIn(known.before, info)
+	if maps.Equal(used, known.used) {
+		known.before = used
 		return
 	}
-	used := kubeframework.UsedIn(known.before, info)
 	v.moments.noteUse(known.used, used)
 	known.used, known.before = used, known.used
 	v.cluster.Assign(packing.Pod{ID: known.id, Node: known.name, Requests: used})

@@ -69,13 +69,18 @@ func (t *Trial) End() {
 	t.view.shed()
 }
 
-// maxResources is how many names of resources may come up, besides the ones of nodes, before the cluster is built anew:
-// pods may request any name, and the cluster never forgets one.
-const maxResources = 64
+// Bounds of what the cluster knows beside nodes. Pods may request resources by any name, and the cluster never forgets
+// one; each topology costs a few bytes a node, and each change of a node goes into all topologies and demands.
+const (
+	maxResources  = 64
+	maxTopologies = 16
+	maxDemands    = 16
+)
 
-// shed begins a new cluster if this one has met too many resources.
+// shed begins a new cluster if this one has met too much.
 func (v *View) shed() {
-	if v.cluster.Resources() > v.baseline+maxResources {
+	if v.cluster.Resources() > v.baseline+maxResources || v.topologies.Len() > maxTopologies ||
+		len(v.zoned.demands) > maxDemands {
 		v.renew()
 	}
 }
@@ -207,38 +212,13 @@ func (t *Trial) offerDevices(resources []string) {
 // portsOn is the pod that stands for the host ports that pods on a node have.
 func portsOn(node string) string { return "ports on " + node }
 
-// maxTopologies is how many topologies the cluster keeps beyond the ones that a decision names: each costs a few bytes
-// a node, and each change of a node goes into all of them.
-const maxTopologies = 16
-
-// topologies are the topologies that the cluster knows, with the last decision that named them.
-type topologies struct {
-	named    map[string]int
-	decision int
-}
-
 // know has the cluster know these topologies, by name, as these levels.
 func (v *View) know(levels map[string][]string) error {
-	t := &v.grown
-	t.decision++
-	if t.named == nil {
-		t.named = map[string]int{}
-	}
 	for name, levels := range levels {
 		if err := v.cluster.SetTopology(name, levels); err != nil {
 			return fmt.Errorf("reading Topology %s: %w", name, err)
 		}
-		t.named[name] = t.decision
-	}
-	for len(t.named) > max(maxTopologies, len(levels)) {
-		oldest, since := "", t.decision
-		for name, named := range t.named {
-			if named < since {
-				oldest, since = name, named
-			}
-		}
-		v.cluster.RemoveTopology(oldest)
-		delete(t.named, oldest)
+		v.topologies.Insert(name)
 	}
 	return nil
 }

@@ -35,12 +35,9 @@ type View struct {
 	repelling repelling
 	// evicting are the nodes with a taint that evicts.
 	evicting sets.Set[string]
-	grown    topologies
-	zoned    zoned
-	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be
-	// compared.
-	changed func() []int
-	trusted []fwk.NodeInfo
+	// topologies are the names of those that the cluster knows.
+	topologies sets.Set[string]
+	zoned      zoned
 	// baseline is how many resources the cluster knew when it was new.
 	baseline int
 }
@@ -52,10 +49,6 @@ func New(filters kubeframework.Filters) *View {
 	return view
 }
 
-// Trust lets the view skip the comparison of all nodes as long as it is given the same slice of them. changed then
-// returns the indices of the nodes that have changed since its last call; only the view calls it.
-func (v *View) Trust(changed func() []int) { v.changed = changed }
-
 // Filters returns the filters of the profile; nil if the view has none.
 func (v *View) Filters() kubeframework.Filters { return v.memory.Filters() }
 
@@ -65,13 +58,12 @@ func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources(
 // renew forgets all nodes.
 func (v *View) renew() {
 	v.cluster = packing.NewCluster()
-	v.seen, v.given, v.trusted, v.byName = nil, nil, nil, map[string]*seen{}
+	v.seen, v.given, v.byName = nil, nil, map[string]*seen{}
 	v.byHost = map[string]sets.Set[string]{}
-	v.repelling, v.evicting = repelling{}, sets.New[string]()
-	v.grown = topologies{}
+	v.repelling, v.evicting, v.topologies = repelling{}, sets.New[string](), sets.New[string]()
 	v.zoned.usage = map[string]*zones.Usage{}
 	v.zoned.nodes, v.zoned.judged = map[string]*zones.Node{}, map[string]*zones.Node{}
-	v.zoned.demands = map[string]*asked{}
+	v.zoned.demands = map[string]*zones.Demand{}
 	if v.moments.now == 0 {
 		v.moments = newMoments()
 	}

@@ -23,22 +23,12 @@ type zoned struct {
 	usage map[string]*zones.Usage
 	// nodes are what the usage was counted by, and judged what filters may have judged nodes by.
 	nodes, judged map[string]*zones.Node
-	// demands are the recent demands, by the name of their resource; decision counts the decisions that named any.
-	demands  map[string]*asked
-	decision int
-}
-
-// asked is a demand, with the last decision that named it.
-type asked struct {
-	*zones.Demand
-	named int
+	// demands are those that were asked about, by the name of their resource.
+	demands map[string]*zones.Demand
 }
 
 // mostPods is how many pods are counted on one node.
 const mostPods = 1 << 20
-
-// maxDemands is how many demands are counted beyond the ones that a decision names.
-const maxDemands = 16
 
 // SeeZones has the view count the zones of nodes. It is called before anything is asked of the view.
 func (v *View) SeeZones(catalogue *zones.Catalogue) { v.zoned.catalogue = catalogue }
@@ -48,22 +38,12 @@ func (v *View) Zones() *zones.Catalogue { return v.zoned.catalogue }
 
 // ask has the cluster count how many pods of these demands fit on each node.
 func (v *View) ask(demands []*zones.Demand) {
-	z := &v.zoned
-	if z.catalogue.Enforcing() == 0 && len(z.demands) == 0 {
-		return
-	}
-	z.decision++
-	fresh := false
+	z, fresh := &v.zoned, false
 	for _, demand := range demands {
-		name := eligibility.ZoneResource(demand)
-		if z.demands[name] == nil {
-			z.demands[name], fresh = &asked{Demand: demand}, true
+		if name := eligibility.ZoneResource(demand); z.demands[name] == nil {
+			z.demands[name], fresh = demand, true
 			v.cluster.OfferEverywhere(name, plenty)
 		}
-		z.demands[name].named = z.decision
-	}
-	for len(z.demands) > max(maxDemands, len(demands)) {
-		v.forgetOldestDemand()
 	}
 	if !fresh {
 		return
@@ -74,17 +54,6 @@ func (v *View) ask(demands []*zones.Demand) {
 		}
 		v.countZones(known.name, z.usage[known.name])
 	}
-}
-
-func (v *View) forgetOldestDemand() {
-	oldest, since := "", v.zoned.decision
-	for name, asked := range v.zoned.demands {
-		if asked.named < since || asked.named == since && (oldest == "" || name < oldest) {
-			oldest, since = name, asked.named
-		}
-	}
-	delete(v.zoned.demands, oldest)
-	v.cluster.OfferEverywhere(oldest, 0)
 }
 
 // look counts what is free in the zones of a node.
@@ -107,8 +76,8 @@ func (v *View) countZones(node string, usage *zones.Usage) {
 		return
 	}
 	taken := make(packing.Resources, len(v.zoned.demands))
-	for name, asked := range v.zoned.demands {
-		taken[name] = plenty - ZoneRoom(usage, asked.Demand)
+	for name, demand := range v.zoned.demands {
+		taken[name] = plenty - ZoneRoom(usage, demand)
 	}
 	v.cluster.Assign(packing.Pod{ID: zonesOf(node), Node: node, Requests: taken})
 }

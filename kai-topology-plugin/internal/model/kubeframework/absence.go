@@ -14,11 +14,9 @@ import (
 // before.
 func Without(nodes fwk.NodeInfoLister, pods []*corev1.Pod, run func() error) error {
 	emptied := map[string]*emptied{}
-	own, _ := nodes.(*ownNodes)
 	defer func() {
-		for name, node := range emptied {
+		for _, node := range emptied {
 			*node.info = *node.before
-			own.touched(name)
 		}
 	}()
 	for _, pod := range pods {
@@ -29,7 +27,6 @@ func Without(nodes fwk.NodeInfoLister, pods []*corev1.Pod, run func() error) err
 				return err
 			}
 			emptied[name] = node
-			own.touched(name)
 		}
 		if err := emptied[name].info.RemovePod(klog.Background(), pod); err != nil {
 			return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, name, err)

@@ -129,42 +129,6 @@ func UsedIn(used packing.Resources, node fwk.NodeInfo) packing.Resources {
 	return used
 }
 
-// Offers reports whether a node offers what Allocatable returned before. It makes nothing.
-func Offers(node fwk.NodeInfo, known packing.Resources) bool {
-	return equals(node.GetAllocatable(), node.GetAllocatable().GetAllowedPodNumber(), known)
-}
-
-// TakesUp reports whether the pods on a node take what Used returned before. It makes nothing.
-func TakesUp(node fwk.NodeInfo, known packing.Resources) bool {
-	return equals(node.GetRequested(), len(node.GetPods()), known)
-}
-
-func equals(taken fwk.Resource, pods int, known packing.Resources) bool {
-	const others = 4 // CPU, memory, storage and pods
-	scalar := taken.GetScalarResources()
-	if len(known) != others+len(scalar) {
-		return false
-	}
-	for name, before := range known {
-		now, there := int64(pods), true
-		switch corev1.ResourceName(name) {
-		case corev1.ResourcePods:
-		case corev1.ResourceCPU:
-			now = taken.GetMilliCPU()
-		case corev1.ResourceMemory:
-			now = taken.GetMemory()
-		case corev1.ResourceEphemeralStorage:
-			now = taken.GetEphemeralStorage()
-		default:
-			now, there = scalar[corev1.ResourceName(name)]
-		}
-		if !there || now != before {
-			return false
-		}
-	}
-	return true
-}
-
 func amounts(resource fwk.Resource) packing.Resources {
 	result := packing.Resources{}
 	put(result, resource)

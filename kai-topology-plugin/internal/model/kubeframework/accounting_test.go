@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/model/kubeframework"
@@ -85,60 +83,10 @@ func TestWhatAPodRequests(t *testing.T) {
 	}
 }
 
-// Nodes change much more often in what they say of themselves than in what they offer, or in what is taken of it.
-func TestWhatANodeOffersIsComparedWithWhatItOffered(t *testing.T) {
-	node := func(offered corev1.ResourceList) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: offered}}
-	}
-	all := []string{"cpu", "2", "memory", "4Gi", "ephemeral-storage", "8Gi", "pods", "9", string(gpu), "4"}
-	known := kubeframework.Allocatable(kubeframework.BareNode(node(amounts(all...))))
-	for name, c := range map[string]struct {
-		offered []string
-		same    bool
-	}{
-		"the same":                            {all, true},
-		"the same in other words":             {append(all[2:], "cpu", "2000m"), true},
-		"more of a processor":                 {append(all[2:], "cpu", "3"), false},
-		"less memory":                         {append(append([]string{}, all...), "memory", "3Gi"), false},
-		"other storage":                       {append(append([]string{}, all...), "ephemeral-storage", "9Gi"), false},
-		"fewer pods":                          {append(append([]string{}, all...), "pods", "8"), false},
-		"a GPU less":                          {append(append([]string{}, all...), string(gpu), "3"), false},
-		"no GPU":                              {all[:8], false},
-		"GPUs of another name":                {append(append([]string{}, all[:8]...), "amd.com/gpu", "4"), false},
-		"something that it did not have then": {append(append([]string{}, all...), "example.com/nic", "1"), false},
-	} {
-		assert.Equal(t, c.same, kubeframework.Offers(kubeframework.BareNode(node(amounts(c.offered...))), known),
-			"%s: the same", name)
-	}
-}
-
-func TestWhatIsTakenOfANodeIsComparedWithWhatWas(t *testing.T) {
-	with := func(pods ...*corev1.Pod) fwk.NodeInfo {
-		node := framework.NewNodeInfo(pods...)
-		node.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
-		return node
-	}
-	one := amounts("cpu", "1", "memory", "1Gi", string(gpu), "1")
-	a, b := requesting("a", one), requesting("b", one)
-	known := kubeframework.Used(with(a))
-	for name, c := range map[string]struct {
-		pods []*corev1.Pod
-		same bool
-	}{
-		"by the same pod":               {[]*corev1.Pod{a}, true},
-		"by another one that is alike":  {[]*corev1.Pod{b}, true},
-		"by nobody":                     {nil, false},
-		"by both":                       {[]*corev1.Pod{a, b}, false},
-		"by one besides that asks none": {[]*corev1.Pod{a, requesting("c")}, false},
-		"by one without a GPU":          {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi"))}, false},
-		"by one that asks for more":     {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi", string(gpu), "2"))}, false},
-	} {
-		node := with(c.pods...)
-		assert.Equal(t, c.same, kubeframework.TakesUp(node, known), "%s: the same", name)
-		before := packing.Resources{"left over": 7}
-		assert.Empty(t, cmp.Diff(kubeframework.Used(node), kubeframework.UsedIn(before, node)),
-			"%s, in place of what is not needed any more (-want +got)", name)
-	}
+func TestWhatIsTakenOfANodeReplacesWhatWas(t *testing.T) {
+	node := kubeframework.BareNode(&corev1.Node{}, requesting("a", amounts("cpu", "1", string(gpu), "1")))
+	want := packing.Resources{"cpu": 1000, "memory": 0, "ephemeral-storage": 0, "pods": 1, string(gpu): 1}
+	assert.Empty(t, cmp.Diff(want, kubeframework.UsedIn(packing.Resources{"left over": 7}, node)), "(-want +got)")
 }
 
 func TestPodsAreAlikeIfEachContainerRequestsTheSame(t *testing.T) {

@@ -36,7 +36,7 @@ func NewFollowing(ctx context.Context) (*Following, error) {
 	}, nil
 }
 
-// Follow takes all nodes that there are, and all pods that have a node; those on unknown nodes are left out. After an
+// Follow takes all nodes that there are, and all pods that have a node; those on unknown nodes are not shown. After an
 // error it is of no use any more.
 func (f *Following) Follow(nodes []*corev1.Node, pods []*corev1.Pod) error {
 	f.pass++
@@ -54,9 +54,6 @@ func (f *Following) Follow(nodes []*corev1.Node, pods []*corev1.Pod) error {
 		f.known[node.Name] = &followed[corev1.Node]{node, f.pass}
 	}
 	for _, pod := range pods {
-		if on := f.known[pod.Spec.NodeName]; on == nil || on.pass != f.pass {
-			continue
-		}
 		known := f.standing[pod.UID]
 		switch {
 		case known == nil:

@@ -1,6 +1,7 @@
 package kubeframework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -33,24 +36,27 @@ var offlinePlugins = []string{
 	names.DefaultBinder,
 }
 
-// Offline is nodes and the pods on them, and kube-scheduler's own filters over them, without a cluster. Only Change
-// changes them, so that it costs what has changed.
+// Offline is nodes and the pods on them, and kube-scheduler's own filters over them, without a cluster. They are in its
+// own cache and snapshot. Only Change changes them, so that it costs what has changed.
 type Offline struct {
 	framework.Framework
-	nodes *ownNodes
-	// like is the pod that was put on a node last: those alike request the same.
-	like *framework.PodInfo
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+	// nodes are those of the snapshot by name.
+	nodes []fwk.NodeInfo
 }
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
 func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*Offline, error) {
-	own := newOwnNodes()
-	filters, err := FiltersOver(ctx, own)
+	snapshot := cache.NewEmptySnapshot()
+	filters, err := FiltersOver(ctx, snapshot)
 	if err != nil {
 		return nil, err
 	}
-	o := &Offline{Framework: filters, nodes: own}
-	return o, o.Change(Change{Up: nodes, Stand: onKnownNodes(pods, nodes)})
+	uncounted, end := context.WithCancel(ctx)
+	end() // The metrics of the scheduler are those of its own cache.
+	o := &Offline{Framework: filters, cache: cache.New(uncounted, nil, false), snapshot: snapshot}
+	return o, o.Change(Change{Up: nodes, Stand: pods})
 }
 
 // FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is
@@ -89,49 +95,50 @@ func offlineProfile() (*config.KubeSchedulerProfile, error) {
 	return profile, nil
 }
 
-func onKnownNodes(pods []*corev1.Pod, nodes []*corev1.Node) []*corev1.Pod {
-	known := make(map[string]bool, len(nodes))
-	for _, node := range nodes {
-		known[node.Name] = true
-	}
-	var standing []*corev1.Pod
-	for _, pod := range pods {
-		if known[pod.Spec.NodeName] {
-			standing = append(standing, pod)
-		}
-	}
-	return standing
-}
-
 // Nodes returns the nodes by name, with the pods on them. The slice stays as it is.
-func (o *Offline) Nodes() ([]fwk.NodeInfo, error) { return o.nodes.List() }
-
-// Changed returns the indices in Nodes that have changed since the last call. Call it before nodes are added or
-// removed.
-func (o *Offline) Changed() []int { return o.nodes.takeChanged() }
+func (o *Offline) Nodes() ([]fwk.NodeInfo, error) { return o.nodes, nil }
 
 // Change has pods leave their nodes, nodes go, come or become others, and pods stand on the nodes that their specs
 // name, in this order.
 func (o *Offline) Change(change Change) error {
+	logger := klog.Background()
 	for _, pod := range change.Leave {
-		if err := o.nodes.leave(pod); err != nil {
+		if err := o.cache.RemovePod(logger, pod); err != nil {
 			return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
 		}
 	}
-	if len(change.Down)+len(change.Up) > 0 {
-		o.nodes.replace(change.Down, change.Up)
-	}
-	for _, node := range change.Update {
-		if err := o.nodes.update(node); err != nil {
+	for _, node := range change.Down {
+		if err := o.cache.RemoveNode(logger, node); err != nil {
 			return err
 		}
 	}
+	for _, node := range change.Up {
+		o.cache.AddNode(logger, node)
+	}
+	for _, node := range change.Update {
+		known, err := o.snapshot.Get(node.Name)
+		if err != nil {
+			return err
+		}
+		o.cache.UpdateNode(logger, known.Node(), node)
+	}
 	for _, pod := range change.Stand {
-		if err := o.nodes.stand(o.infoOf(pod)); err != nil {
+		if err := o.cache.AddPod(logger, pod); err != nil {
 			return fmt.Errorf("putting pod %s/%s on node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
 		}
 	}
-	o.nodes.listRules()
+	if err := o.cache.UpdateSnapshot(logger, o.snapshot); err != nil {
+		return err
+	}
+	if len(change.Down)+len(change.Up) > 0 {
+		listed, err := o.snapshot.List()
+		if err != nil {
+			return err
+		}
+		o.nodes = slices.SortedFunc(slices.Values(listed), func(a, b fwk.NodeInfo) int {
+			return cmp.Compare(a.Node().Name, b.Node().Name)
+		})
+	}
 	return nil
 }
 
@@ -140,7 +147,7 @@ func (o *Offline) Change(change Change) error {
 func (o *Offline) With(nodes []*corev1.Node, run func() error) error {
 	var change, undo Change
 	for _, node := range nodes {
-		if known := o.nodes.byName[node.Name]; known != nil {
+		if known, err := o.snapshot.Get(node.Name); err == nil {
 			change.Update, undo.Update = append(change.Update, node), append(undo.Update, known.Node())
 		} else {
 			change.Up, undo.Down = append(change.Up, node), append(undo.Down, node)
@@ -150,19 +157,6 @@ func (o *Offline) With(nodes []*corev1.Node, run func() error) error {
 		return err
 	}
 	return errors.Join(run(), o.Change(undo))
-}
-
-// infoOf reads a pod, unless it is like the last one. What is wrong with its affinity is overlooked as kube-scheduler
-// does: API servers do not validate all of it.
-func (o *Offline) infoOf(pod *corev1.Pod) *framework.PodInfo {
-	bare := func(pod *corev1.Pod) bool { return pod.Spec.Affinity == nil && pod.Status.ContainerStatuses == nil }
-	if o.like != nil && Alike(o.like.Pod, pod) && bare(o.like.Pod) && bare(pod) {
-		alike := *o.like
-		alike.Pod = pod
-		return &alike
-	}
-	o.like, _ = framework.NewPodInfo(pod)
-	return o.like
 }
 
 // Change is what happens to nodes and pods at once.

@@ -112,7 +112,6 @@ func newSimulator(
 		refused: map[string]refusal{}, fits: map[string]bool{}, wake: math.Inf(1),
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
-	s.view.Trust(offline.Changed)
 	s.view.SeeZones(cluster.Zones)
 	for _, node := range cluster.Nodes {
 		s.nodes[node.Name] = node
