@@ -138,7 +138,10 @@ func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn
 	var judged []*Gang
 	remedied := 0
 	for _, turn := range asked {
-		g, err := judgeOne(ctx, cluster, table, turn, remedied < maxRemedied)
+		g, err := standing(table, turn)
+		if err == nil && g.State != Runs {
+			err = g.decide(ctx, cluster, table, turn, remedied < maxRemedied)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -149,15 +152,17 @@ func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn
 	return judged, nil
 }
 
-// judgeOne decides a gang. Remedied says whether to look for what would help it.
-func judgeOne(
+// decide says why pods of the gang have no node. Remedied says whether to look for what would help it.
+func (g *Gang) decide(
 	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, remedied bool,
-) (*Gang, error) {
-	g, answer, err := about(ctx, table, turn)
+) error {
+	answer, err := table.Decide(ctx, turn, 0)
+	if err != nil {
+		return err
+	}
+	g.Decision = decisionOf(answer)
 	switch {
-	case err != nil:
-		return nil, err
-	case answer == nil || g.State == RunsPartly:
+	case g.State == RunsPartly:
 	case turns.Placed(answer):
 		if g.Behind = reservedFor(cluster, turn, answer); g.Behind == nil {
 			g.Behind, err = behind(ctx, cluster, turn)
@@ -165,21 +170,7 @@ func judgeOne(
 	case remedied:
 		g.Remedies, err = remedies.Find(ctx, cluster, table, turn, answer)
 	}
-	return g, err
-}
-
-// about reports how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
-func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *solve.Answer, error) {
-	g, err := standing(table, turn)
-	if err != nil || g.State == Runs {
-		return g, nil, err
-	}
-	answer, err := table.Decide(ctx, turn, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	g.Decision = decisionOf(answer)
-	return g, answer, nil
+	return err
 }
 
 // Standing reports how each gang of a cluster is doing and where its groups stand, in the order of the scheduler.
@@ -221,11 +212,9 @@ func Decide(
 			continue
 		}
 		turn := asked[gang.Key{Namespace: g.Namespace, Name: g.Name}]
-		judged, err := judgeOne(ctx, cluster, table, turn, true)
-		if err != nil {
+		if err := g.decide(ctx, cluster, table, turn, true); err != nil {
 			return left, err
 		}
-		g.Decision, g.Behind, g.Remedies = judged.Decision, judged.Behind, judged.Remedies
 	}
 	return left, nil
 }

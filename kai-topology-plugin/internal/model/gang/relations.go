@@ -170,20 +170,9 @@ func (r *Relation) count(other *scheduling.PodGroup, standing []*corev1.Pod) {
 
 // meet has the relation know where the gang stands that another is to be near.
 func (r *Relation) meet(other *scheduling.PodGroup, standing []*corev1.Pod) {
-	if nodes := nodesOf(standing); len(nodes) > 0 {
+	if nodes := NodesOf(standing); len(nodes) > 0 {
 		r.Others = []RelatedItems{{Gang: KeyOfPodGroup(other), Nodes: [][]string{nodes}}}
 	}
-}
-
-func nodesOf(standing []*corev1.Pod) []string {
-	var nodes []string
-	for _, pod := range standing {
-		if pod.Spec.NodeName != "" {
-			nodes = append(nodes, pod.Spec.NodeName)
-		}
-	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
 }
 
 // first reports whether a way leads from one gang back to another, of gangs that stand nowhere and must each be near
@@ -209,7 +198,7 @@ func first(back *scheduling.PodGroup, from string, related Related) bool {
 func awaited(by Key, related Related) []string {
 	var names []string
 	for podGroup, standing := range related(NearKey(by)) {
-		if podGroup.Name != by.Name || len(nodesOf(standing)) > 0 {
+		if podGroup.Name != by.Name || len(NodesOf(standing)) > 0 {
 			continue
 		}
 		parsed, errs := relations.Parse(podGroup.Annotations)
