@@ -35,7 +35,7 @@ type View struct {
 	repelling repelling
 	// evicting are the nodes with a taint that evicts.
 	evicting sets.Set[string]
-	// topologies are the names of those that the cluster knows.
+	// topologies are the names of the Topologies in the cluster.
 	topologies sets.Set[string]
 	zoned      zoned
 	// baseline is how many resources the cluster knew when it was new.

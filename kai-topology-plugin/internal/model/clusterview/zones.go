@@ -23,7 +23,7 @@ type zoned struct {
 	usage map[string]*zones.Usage
 	// nodes are what the usage was counted by, and judged what filters may have judged nodes by.
 	nodes, judged map[string]*zones.Node
-	// demands are those that were asked about, by the name of their resource.
+	// demands are all demands that were asked about, by the name of their resource.
 	demands map[string]*zones.Demand
 }
 
