@@ -98,10 +98,13 @@ func offlineProfile() (*config.KubeSchedulerProfile, error) {
 // Nodes returns the nodes by name, with the pods on them. The slice stays as it is.
 func (o *Offline) Nodes() ([]fwk.NodeInfo, error) { return o.nodes, nil }
 
+// quieter is how much more verbose the log must be for a line about a node than in the scheduler's own cache.
+const quieter = 2
+
 // Change has pods leave their nodes, nodes go, come or become others, and pods stand on the nodes that their specs
 // name, in this order.
 func (o *Offline) Change(change Change) error {
-	logger := klog.Background()
+	logger := klog.Background().V(quieter)
 	for _, pod := range change.Leave {
 		if err := o.cache.RemovePod(logger, pod); err != nil {
 			return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
