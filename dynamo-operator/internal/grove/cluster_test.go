@@ -61,7 +61,7 @@ func TestATopologyThatCannotBeReadIsNotMissing(t *testing.T) {
 			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
 				ClusterTopologyName: "net"}
 			got, err := cluster.Topology(t.Context(), deployment)
-			assert.ErrorIs(t, err, context.DeadlineExceeded, "a constraint: %+v", got)
+			require.ErrorIs(t, err, context.DeadlineExceeded, "a constraint: %+v", got)
 			standing, err := backend.Read(t.Context(), deployment)
 			assert.ErrorIs(t, err, context.DeadlineExceeded, "a transfer policy: %+v", standing)
 		})

@@ -46,6 +46,15 @@ func fromBefore() *grovev1alpha1.ClusterTopology {
 	return made
 }
 
+// ofOtherLevels are the default topology from before and the scheduler's, which has other levels.
+func ofOtherLevels() (*grovev1alpha1.ClusterTopology, *kaiv1alpha1.Topology) {
+	before := fromBefore()
+	before.UID = "of-before"
+	old := topology.ForScheduler(topology.Of(before))
+	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	return before, old
+}
+
 // reconciler reads and writes a cluster with objects, in which some calls fail.
 func reconciler(
 	t *testing.T, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration, failing interceptor.Funcs,
@@ -91,7 +100,7 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 			}
 			err := reconciler(t, on(), failing).Startup(t.Context())
 			require.ErrorIs(t, err, errLasting)
-			assert.ErrorContains(t, err, kind+" grove-topology")
+			require.ErrorContains(t, err, kind+" grove-topology")
 			assert.True(t, strings.HasPrefix(err.Error(), "starting topology awareness: "), err)
 		})
 	}
@@ -143,10 +152,7 @@ func TestStartupWaitsForRightsThatAreNew(t *testing.T) {
 }
 
 func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
-	before := fromBefore()
-	before.UID = "of-before"
-	old := topology.ForScheduler(topology.Of(before))
-	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	before, old := ofOtherLevels()
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
 	require.NoError(t, r.Startup(t.Context()))
 	found := &kaiv1alpha1.Topology{}
@@ -157,10 +163,8 @@ func TestStartupReplacesTheSchedulersTopologyAtOnce(t *testing.T) {
 }
 
 func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
-	before := fromBefore()
-	before.UID = "of-before"
-	old := topology.ForScheduler(topology.Of(before))
-	old.UID, old.Spec.Levels = "old", []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	before, old := ofOtherLevels()
+	old.UID = "old"
 	var once sync.Once
 	r := reconciler(t, on(), interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object,
@@ -185,10 +189,7 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 }
 
 func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
-	before := fromBefore()
-	before.UID = "of-before"
-	old := topology.ForScheduler(topology.Of(before))
-	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
+	before, old := ofOtherLevels()
 	old.Finalizers = []string{"example.com/held"}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
 	for range 2 { // The deletion brings the next pass.
@@ -205,7 +206,7 @@ func logged(t *testing.T, r *clustertopology.Reconciler) string {
 	var lines strings.Builder
 	logger := funcr.New(func(prefix, arguments string) { lines.WriteString(prefix + " " + arguments + "\n") },
 		funcr.Options{})
-	assert.NoError(t, r.Startup(log.IntoContext(t.Context(), logger)), "the program ends")
+	require.NoError(t, r.Startup(log.IntoContext(t.Context(), logger)), "the program ends")
 	return lines.String()
 }
 
