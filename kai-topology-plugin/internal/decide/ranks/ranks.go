@@ -28,17 +28,14 @@ func common(a, b []string) int {
 	return shared
 }
 
-// Bounds of the search for the best order around pods that keep their nodes. Beyond mostStates the order is improved by
-// a bounded number of exchanges, as long as one helps.
-const (
-	mostStates    = 1 << 16
-	mostExchanges = 1 << 18
-)
+// mostExchanges bounds how many exchanges are tried around pods that keep their nodes.
+const mostExchanges = 1 << 18
 
-// Arrange returns the pods with their nodes exchanged within each kind: of all such exchanges one by which a ring
-// crosses the fewest borders, all levels together. Where no pod keeps its node and all are of one kind, it is the
-// fewest at each level: as many as domains are used, or none where that is one. The pods come back by their indices,
-// and pods that differ in nothing but their names get equal nodes.
+// Arrange returns the pods with their nodes exchanged within each kind, so that a ring crosses few borders, all levels
+// together. Where no pod keeps its node and all are of one kind, it crosses the fewest at each level: as many as
+// domains are used, or none where that is one. Else no exchange of two nodes helps, which is one border in a hundred
+// more than the fewest. The pods come back by their indices, and pods that differ in nothing but their names get equal
+// nodes.
 func Arrange(pods []Pod) []Pod {
 	ring := byIndex(pods)
 	places := map[string][]int{}
@@ -55,10 +52,8 @@ func Arrange(pods []Pod) []Pod {
 	for _, kind := range kinds {
 		inTreeOrder(ring, places[kind])
 	}
-	for _, kind := range kinds {
-		if len(places[kind]) < len(ring) {
-			around(ring, places[kind])
-		}
+	if len(kinds) > 0 && len(places[kinds[0]]) < len(ring) {
+		exchange(ring)
 	}
 	return ring
 }
@@ -102,138 +97,13 @@ func inTreeOrder(ring []Pod, places []int) {
 	}
 }
 
-// around exchanges the nodes of the pods at places for the best order beside all other pods, which keep theirs. Each of
-// the nodes can take each of the pods, so that an order exists.
-func around(ring []Pod, places []int) {
-	s := search{ring: ring, taken: make([]bool, len(ring)), known: map[state]step{}}
-	s.begin(places)
-	if s.states() > mostStates {
-		exchange(ring, places)
-		return
-	}
-	s.best(0, nowhere)
-	s.follow()
-}
-
-// nowhere is the path before the first.
-const nowhere = -1
-
-// search goes along the places of a kind, and at each has what is left of the nodes.
-type search struct {
-	ring   []Pod
-	places []int
-	// taken marks the places in the ring.
-	taken []bool
-	// paths are the different nodes, in the order of the tree, left how many pods each has yet to get, and all how many
-	// it gets.
-	paths [][]string
-	left  []int
-	all   []int
-	known map[state]step
-}
-
-// state is all that the cost of the rest depends on: how many pods each path has left, as one number, and the path
-// before.
-type state struct{ left, last int }
-
-// step is the best choice in a state, and what the rest costs by it.
-type step struct{ path, cost int }
-
-// begin counts the nodes, and puts the places into the order of the ring from one on that is behind a pod which keeps
-// its node.
-func (s *search) begin(places []int) {
-	for _, place := range places { // In the order of the tree, which they have been given.
-		path := s.ring[place].Path
-		if last := len(s.paths) - 1; last < 0 || slices.Compare(s.paths[last], path) != 0 {
-			s.paths, s.left = append(s.paths, path), append(s.left, 0)
-		}
-		s.left[len(s.left)-1]++
-		s.taken[place] = true
-	}
-	s.all = slices.Clone(s.left)
-	n := len(s.ring)
-	first := slices.IndexFunc(places, func(place int) bool { return !s.taken[(place+n-1)%n] })
-	s.places = slices.Concat(places[first:], places[:first])
-}
-
-func (s *search) states() int {
-	states := len(s.paths)
-	for _, left := range s.left {
-		if states *= left + 1; states > mostStates {
-			break
-		}
-	}
-	return states
-}
-
-func (s *search) key(last int) state {
-	number := 0
-	for i, left := range s.left {
-		number = number*(s.all[i]+1) + left
-	}
-	return state{left: number, last: last}
-}
-
-// best returns what the links cost that touch the places from the given one on, but for links counted before.
-func (s *search) best(at, last int) int {
-	if at == len(s.places) {
-		return 0
-	}
-	key := s.key(last)
-	if found, ok := s.known[key]; ok {
-		return found.cost
-	}
-	chosen := step{path: nowhere}
-	for path := range s.paths {
-		if s.left[path] == 0 {
-			continue
-		}
-		s.left[path]--
-		cost := s.links(at, last, path) + s.best(at+1, path)
-		s.left[path]++
-		if chosen.path == nowhere || cost < chosen.cost {
-			chosen = step{path: path, cost: cost}
-		}
-	}
-	s.known[key] = chosen
-	return chosen.cost
-}
-
-// links is what a path costs at a place: the link to the pod before, and the one to the pod behind if that keeps its
-// node.
-func (s *search) links(at, last, path int) int {
-	place, n := s.places[at], len(s.ring)
-	before, behind := (place+n-1)%n, (place+1)%n
-	cost := 0
-	if s.taken[before] { // Then it is the place before, since the first one is behind a pod that keeps its node.
-		cost += distance(s.paths[last], s.paths[path])
-	} else {
-		cost += distance(s.ring[before].Path, s.paths[path])
-	}
-	if !s.taken[behind] {
-		cost += distance(s.paths[path], s.ring[behind].Path)
-	}
-	return cost
-}
-
-// follow gives the pods the nodes that were found.
-func (s *search) follow() {
-	last := nowhere
-	for _, place := range s.places {
-		chosen := s.known[s.key(last)].path
-		s.ring[place].Path = s.paths[chosen]
-		s.left[chosen]--
-		last = chosen
-	}
-}
-
 // distance is how many borders lie between two nodes.
 func distance(a, b []string) int {
 	return max(len(a), len(b)) - common(a, b)
 }
 
-// exchange swaps the nodes of two pods as long as that helps.
-func exchange(ring []Pod, places []int) {
+// exchange swaps the nodes of two pods of a kind, beside all others, as long as that helps.
+func exchange(ring []Pod) {
 	n := len(ring)
 	around := func(place int) int {
 		return distance(ring[(place+n-1)%n].Path, ring[place].Path) + distance(ring[place].Path, ring[(place+1)%n].Path)
@@ -241,8 +111,11 @@ func exchange(ring []Pod, places []int) {
 	tried := 0
 	for improved := true; improved; {
 		improved = false
-		for i, a := range places {
-			for _, b := range places[i+1:] {
+		for a := range ring {
+			for b := a + 1; b < n && ring[a].Kind != ""; b++ {
+				if ring[a].Kind != ring[b].Kind {
+					continue
+				}
 				if tried++; tried > mostExchanges {
 					return
 				}
