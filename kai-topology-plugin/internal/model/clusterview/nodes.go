@@ -72,8 +72,10 @@ func (o *offer) repels() string {
 	return text.String()
 }
 
-// Follow brings the view in step with the nodes, in any order. A node with a known generation costs one comparison.
+// Follow brings the view in step with the nodes, in any order. A node with a known generation costs one comparison. No
+// trial is under way.
 func (v *View) Follow(nodes []fwk.NodeInfo) {
+	v.shed()
 	v.followNodes(nodes)
 	v.followZones()
 }

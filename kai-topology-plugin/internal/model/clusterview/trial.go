@@ -66,7 +66,6 @@ func (t *Trial) End() {
 	for _, key := range t.shapes.Passing() {
 		t.Cluster.Forget(key)
 	}
-	t.view.shed()
 }
 
 // Bounds of what the cluster knows beside nodes. Pods may request resources by any name, and the cluster never forgets
@@ -77,7 +76,7 @@ const (
 	maxDemands    = 16
 )
 
-// shed begins a new cluster if this one has met too much.
+// shed begins a new cluster, without nodes, if this one has met too much.
 func (v *View) shed() {
 	if v.cluster.Resources() > v.baseline+maxResources || v.topologies.Len() > maxTopologies ||
 		len(v.zoned.demands) > maxDemands {

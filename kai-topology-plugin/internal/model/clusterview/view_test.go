@@ -254,6 +254,24 @@ func TestNodesAreFoundByTheirHost(t *testing.T) {
 	}
 }
 
+// TestNodesStayAfterATrialThatMetTooMuch: a decision has one trial after the other, and the nodes are compared once.
+func TestNodesStayAfterATrialThatMetTooMuch(t *testing.T) {
+	cluster, err := kubeframework.NewOffline(t.Context(), []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, nil)
+	require.NoError(t, err)
+	nodes, err := cluster.Nodes()
+	require.NoError(t, err)
+	view, many := clusterview.New(nil), map[string][]string{}
+	for i := range 100 {
+		many[fmt.Sprint(i)] = []string{"rack"}
+	}
+	view.Follow(nodes)
+	trial, err := view.Begin(many, nil)
+	require.NoError(t, err)
+	trial.End()
+	_, found := view.Find("a")
+	assert.True(t, found)
+}
+
 // hierarchy has levels of these keys and without aliases.
 func hierarchy(keys ...string) podgrouptree.Hierarchy {
 	levels := make(podgrouptree.Hierarchy, len(keys))
