@@ -49,9 +49,6 @@ func New(filters kubeframework.Filters) *View {
 	return view
 }
 
-// Filters returns the filters of the profile; nil if the view has none.
-func (v *View) Filters() kubeframework.Filters { return v.memory.Filters() }
-
 // Resources returns which resources count for the pods of the profile.
 func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources() }
 

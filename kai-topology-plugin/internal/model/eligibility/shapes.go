@@ -222,8 +222,5 @@ func NewMemory(filters kubeframework.Filters) *Memory {
 	}
 }
 
-// Filters returns what NewMemory was given.
-func (m *Memory) Filters() kubeframework.Filters { return m.filters }
-
 // Resources returns which resources count for the pods of the profile.
 func (m *Memory) Resources() *kubeframework.Resources { return m.resources }
