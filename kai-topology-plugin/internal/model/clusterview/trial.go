@@ -108,11 +108,17 @@ func (t *Trial) Nodes(yield func(node *corev1.Node, offered, used packing.Resour
 // Reserve keeps room for pods on nodes that do not show them yet.
 func (t *Trial) Reserve(reserved Reserved) error {
 	t.reserved = fingerprint(reserved)
+	var last *corev1.Pod
+	var requests packing.Resources
 	for node, pods := range reserved {
 		for _, pod := range pods {
-			requests, err := t.requests(pod)
-			if err != nil {
-				return err
+			// Most pods of a gang are alike, and to add up takes ten times as long as to compare.
+			if last == nil || len(t.ports) > 0 || !kubeframework.Alike(last, pod) {
+				var err error
+				if requests, err = t.requests(pod); err != nil {
+					return err
+				}
+				last = pod
 			}
 			t.Cluster.Assign(packing.Pod{ID: "reserved " + string(pod.UID), Node: node, Requests: requests})
 		}
