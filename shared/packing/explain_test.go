@@ -315,6 +315,12 @@ func TestExplanationsNameTheGangsToJoin(t *testing.T) {
 			root:    with(leaf("", 4, shape(1), packing.Constraint{}), base),
 			message: "the gang must join gang base in zone z1: 3 of 4 pods fit, short of 1 device",
 		},
+		"as one group beside another": {
+			root: packing.Group{Children: []packing.Group{
+				with(leaf("one", 4, shape(1), packing.Constraint{}), base), leaf("two", 1, shape(1), packing.Constraint{}),
+			}},
+			message: "group \"one\" must join gang base in zone z1: 3 of 4 pods fit, short of 1 device",
+		},
 		"with the level that it shares": {
 			root:    with(leaf("", 4, shape(1), at("zone")), base),
 			message: "the gang must join gang base in zone z1: 3 of 4 pods fit, short of 1 device",

@@ -10,8 +10,8 @@ type relation struct {
 	source   *Relation
 	division *division
 	depth    int
-	// near has the nodes where items may go, as one domain; nil for all.
-	near *division
+	// open has the nodes of domains with room, as one domain.
+	open *division
 	// items are the groups that name it, ascending.
 	items []int
 	// base is how many items each domain has, room how many more it takes, and standing
@@ -101,40 +101,47 @@ func (m *Model) fill(r *relation) {
 	for domain := range r.room {
 		r.room[domain] = max(0, most-r.base[domain])
 	}
-	if r.source.Near == nil {
-		return
-	}
-	near := r.domains(m.known(r.source.Near))
-	for domain := range r.room {
-		if _, is := slices.BinarySearch(near, domain); !is {
-			r.room[domain] = 0
+	if r.source.Near != nil {
+		near := r.domains(m.known(r.source.Near))
+		for domain := range r.room {
+			if _, is := slices.BinarySearch(near, domain); !is {
+				r.room[domain] = 0
+			}
 		}
 	}
-	r.near = m.nodesNear(r, near)
-}
-
-// nodesNear is the nodes of some domains as one domain.
-func (m *Model) nodesNear(r *relation, domains []int) *division {
-	d := &division{of: slices.Repeat([]int{-1}, m.nodes.Len())}
-	for _, domain := range domains {
+	r.open = &division{of: slices.Repeat([]int{-1}, m.nodes.Len())}
+	for domain, room := range r.room {
 		for _, node := range r.division.nodesOf(domain) {
-			d.of[node] = 0
+			if room > 0 {
+				r.open.of[node] = 0
+			}
 		}
 	}
-	return d
 }
 
-// accessible is the part of a region where a relation lets an item go: with Near domains that
-// are, and those in which it stands.
-func (m *Model) accessible(region *region, r *relation, item int) *region {
-	if r.near == nil {
-		return m.within(region, r.division, -1)
+// accessible is the part of a region where a relation lets an item go: the domains with room, and those in which it
+// stands, unless each of its pods is one. If others take all room it is the whole region, as a cut by the relation says
+// so.
+func (m *Model) accessible(in *region, r *relation, item int) *region {
+	full := func(domain int) bool { return r.room[domain] == 0 }
+	if in == nil || r.source.PerPod || !slices.ContainsFunc(r.stands[item], full) {
+		if open := m.within(in, r.open, -1); open != nil || r.source.Near != nil {
+			return open
+		}
+		return m.within(in, r.division, -1)
 	}
-	stands := slices.DeleteFunc(slices.Clone(r.stands[item]), func(domain int) bool { return r.room[domain] > 0 })
-	if len(stands) == 0 {
-		return m.within(region, r.near, -1)
+	m.spend(len(in.nodes))
+	nodes := slices.DeleteFunc(slices.Clone(in.nodes), func(node int32) bool {
+		domain := r.division.of[node]
+		return domain < 0 || full(domain) && !r.standsIn(item, domain)
+	})
+	switch len(nodes) {
+	case 0:
+		return nil
+	case len(in.nodes):
+		return in
 	}
-	return m.within(region, m.nodesNear(r, append(r.domains(m.known(r.source.Near)), stands...)), -1)
+	return &region{nodes: nodes}
 }
 
 // domains are those of some nodes, ascending, each once.

@@ -56,7 +56,7 @@ func (d *report) explainProof() Explanation {
 func (d *report) related(c *claim) (with string) {
 	for i := range d.P.Relations {
 		r := &d.P.Relations[i]
-		if r.Source.Preferred || r.Near == nil || !about(d.P, r, c.group) {
+		if r.Source.Preferred || r.Near == nil && !r.Full() || !about(d.P, r, c.group) {
 			continue
 		}
 		with += ", with " + rule(r.Source)

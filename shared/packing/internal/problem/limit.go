@@ -39,6 +39,11 @@ func (l *limit) excess() int {
 // Room is how many more items a domain takes without slack.
 func (r *RelationCount) Room(rank int32) int { return r.Most[rank] - r.count[rank] }
 
+// Full reports whether a domain took as many items before as it may have.
+func (r *RelationCount) Full() bool {
+	return slices.ContainsFunc(r.base, func(items int) bool { return items >= r.Source.Max })
+}
+
 // takes is how many more items may come into a domain now.
 func (r *RelationCount) takes(rank int32) int {
 	if r.count[rank] == 0 && r.opened >= r.Fresh {

@@ -140,7 +140,7 @@ func thorough(in *question) *certificate.Proof {
 	confined := confined(in)
 	var below []string
 	for i := 1; i < len(in.Groups); i++ {
-		if in.Groups[i].Required != "" || len(in.Groups[i].Follow) > 0 {
+		if g := &in.Groups[i]; g.Required != "" || len(g.Follow)+len(g.Relations) > 0 {
 			below = append(below, in.Groups[i].Name)
 		}
 	}
@@ -157,8 +157,12 @@ func thorough(in *question) *certificate.Proof {
 		rules = append(rules, branch(in, group, next, next))
 	}
 	rules = append(rules, cuts...)
+	start = slices.Clip(anywhere)
+	if len(below) > 0 {
+		start = append(start, 0)
+	}
 	if len(confined) > 0 {
-		start = append(slices.Clone(anywhere), 0, 1)
+		start = append(start, 1)
 	}
 	return &certificate.Proof{Start: start, Rules: rules}
 }
