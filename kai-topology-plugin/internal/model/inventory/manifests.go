@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
@@ -67,6 +68,7 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 		}
 		findings = append(findings, wrong...)
 	}
+	distinguish(read.Pods)
 	read.Join(native)
 	once := manifests.Repeated(documents, nodeKind, podKind, topologyKind, podGroupKind, zones.Kind, nativeKind,
 		compositeKind)
@@ -175,6 +177,18 @@ func identify(object metav1.Object) {
 	}
 	if object.GetUID() == "" {
 		object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
+	}
+}
+
+// distinguish gives pods UIDs by their names where one is that of several, as of copies of a pod.
+func distinguish(pods []*corev1.Pod) {
+	met := sets.Set[types.UID]{}
+	for _, pod := range pods {
+		if met.Has(pod.UID) {
+			pod.UID = ""
+			identify(pod)
+		}
+		met.Insert(pod.UID)
 	}
 }
 

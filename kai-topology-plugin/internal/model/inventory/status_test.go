@@ -51,3 +51,14 @@ func TestAStatusIsReadAsItIs(t *testing.T) {
 			"{}\n")
 	assert.NotEmpty(t, findings, "a spec is judged as before")
 }
+
+func TestCopiesOfAPodAreTwoPods(t *testing.T) {
+	cluster, findings := read(t, `
+{apiVersion: v1, kind: Pod, metadata: {name: a, uid: x}, spec: {containers: [{name: c, image: i}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: b, uid: x}, spec: {containers: [{name: c, image: i}]}}
+`)
+	require.Empty(t, findings)
+	require.Len(t, cluster.Pods, 2)
+	assert.NotEqual(t, cluster.Pods[0].UID, cluster.Pods[1].UID)
+}
