@@ -177,9 +177,3 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		Eventually(scheduled(namespace, "half")).Should(withReason(scheduling.ReasonPlaced))
 	})
 })
-
-func alike(gang, topologyKey string) []corev1.PodAffinityTerm {
-	return []corev1.PodAffinityTerm{{
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": gang}}, TopologyKey: topologyKey,
-	}}
-}
