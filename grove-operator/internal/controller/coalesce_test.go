@@ -67,6 +67,6 @@ func TestRelookRequestsWhatWasChangedAndNothingElse(t *testing.T) {
 		events.Update(t.Context(), event.UpdateEvent{ObjectOld: set, ObjectNew: set}, typed)
 		request, _ := queue.Get()
 		assert.Equal(t, "set", request.Name, "request %s after", request)
-		assert.Equal(t, time.Duration(15*time.Second), time.Since(start), "request %s after", request)
+		assert.Equal(t, 15*time.Second, time.Since(start), "request %s after", request)
 	})
 }

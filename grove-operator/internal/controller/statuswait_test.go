@@ -93,7 +93,7 @@ func TestNewPodsAreOneStatus(t *testing.T) {
 	w := newWave(t)
 	next := w.pass(t)
 	assert.Greater(t, next, time.Duration(0), "the next pass is due after")
-	assert.LessOrEqual(t, next, time.Duration(2*time.Second), "the next pass is due after")
+	assert.LessOrEqual(t, next, 2*time.Second, "the next pass is due after")
 	w.expect(t, 0, "pods are made")
 	w.pass(t)
 	w.expect(t, 0, "the pods are seen")

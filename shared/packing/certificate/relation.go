@@ -60,6 +60,7 @@ func (m *Model) readRelations() error {
 	}
 	for _, r := range m.relations {
 		m.fill(r)
+		m.findRoom(r)
 	}
 	return nil
 }
@@ -69,8 +70,7 @@ const manyItems = 1 << 30
 
 // fill counts what stands in the domains of a relation.
 func (m *Model) fill(r *relation) {
-	r.base, r.room = make([]int64, len(r.division.paths)), make([]int64, len(r.division.paths))
-	r.standing = make([][]int, len(r.base))
+	r.base, r.standing = make([]int64, len(r.division.paths)), make([][]int, len(r.division.paths))
 	for _, nodes := range r.source.Others {
 		for _, domain := range r.domains(m.known(nodes)) {
 			r.base[domain]++
@@ -94,25 +94,20 @@ func (m *Model) fill(r *relation) {
 			}
 		}
 	}
-	most := int64(manyItems)
-	if r.source.Near == nil {
-		most = int64(r.source.Max)
-	}
-	for domain := range r.room {
-		r.room[domain] = max(0, most-r.base[domain])
-	}
-	if r.source.Near != nil {
-		near := r.domains(m.known(r.source.Near))
-		for domain := range r.room {
-			if _, is := slices.BinarySearch(near, domain); !is {
-				r.room[domain] = 0
-			}
+}
+
+// findRoom finds the domains of a relation that have room.
+func (m *Model) findRoom(r *relation) {
+	near := r.domains(m.known(r.source.Near))
+	r.room, r.open = make([]int64, len(r.base)), &division{of: slices.Repeat([]int{-1}, m.nodes.Len())}
+	for domain, items := range r.base {
+		if _, is := slices.BinarySearch(near, domain); is {
+			r.room[domain] = manyItems
+		} else if r.source.Near == nil {
+			r.room[domain] = max(0, int64(r.source.Max)-items)
 		}
-	}
-	r.open = &division{of: slices.Repeat([]int{-1}, m.nodes.Len())}
-	for domain, room := range r.room {
 		for _, node := range r.division.nodesOf(domain) {
-			if room > 0 {
+			if r.room[domain] > 0 {
 				r.open.of[node] = 0
 			}
 		}
