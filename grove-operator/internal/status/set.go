@@ -38,7 +38,10 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	status := *set.Status.DeepCopy()
 	status.ObservedGeneration = set.Generation
 	hash := podtemplate.HashOfSet(set)
-	status.CurrentGenerationHash = &hash
+	if !observed.Updating.Undecided {
+		// Recorded without its update, a template would reach all replicas at once.
+		status.CurrentGenerationHash = &hash
+	}
 	selector := fmt.Sprintf("%s=%s,%s=%s,%s=%s", grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelManagedByValue,
 		grovev1alpha1.LabelPartOf, set.Name, grovev1alpha1.LabelStandsForReplica, grovev1alpha1.LabelStandsForValue)
 	status.HPAPodSelector = &selector

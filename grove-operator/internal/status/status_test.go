@@ -241,6 +241,15 @@ func TestOfScalingGroup(t *testing.T) {
 	}
 }
 
+func TestATemplateIsRecordedWithTheDecisionAboutIt(t *testing.T) {
+	set, observed, _ := world(t)
+	set.Status.CurrentGenerationHash = ptr.To("before")
+	observed.Updating.Undecided = true
+	assert.Equal(t, "before", *status.OfSet(set, observed, nil).CurrentGenerationHash)
+	observed.Updating.Undecided = false
+	assert.NotEqual(t, "before", *status.OfSet(set, observed, nil).CurrentGenerationHash)
+}
+
 func TestOfSet(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(set *grovev1alpha1.PodCliqueSet, observed *status.Observed)

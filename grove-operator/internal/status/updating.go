@@ -21,6 +21,8 @@ type Updating struct {
 	OnDelete bool
 	// Updated is how many of Pods have the template.
 	Updated, Pods int32
+	// Undecided is set if it could not be decided whether an update begins.
+	Undecided bool
 }
 
 // words describe the replica that is waited for; empty if there is none.

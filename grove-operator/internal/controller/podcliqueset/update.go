@@ -30,7 +30,7 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	scope.updating = status.Updating{
 		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
-		Updated:  decision.Updated, Pods: decision.Pods,
+		Updated:  decision.Updated, Pods: decision.Pods, Undecided: err != nil,
 	}
 	return err
 }
