@@ -169,7 +169,7 @@ verify: ## generated files and go.mod files are what the sources say
 	.ci/verify
 
 freeze: build tools ## the CRDs of RELEASE=vX.Y.Z, and objects as its programs store them, into e2e/compatibility/testdata: once, with the release
-	go test -count=1 -v -vet=off -timeout=30m ./e2e/suites/compatibility -run '^TestFreeze$$' -freeze $(or $(RELEASE),none)
+	go test -tags freeze -count=1 -v -vet=off -timeout=30m ./e2e/suites/compatibility -run '^TestFreeze$$' -freeze $(or $(RELEASE),none)
 
 clean: ## remove what was built
 	rm -rf bin dist
