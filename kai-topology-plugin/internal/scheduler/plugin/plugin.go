@@ -217,10 +217,7 @@ func newPluginAmong(
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		},
 	}
-	plugin.reserver = overtaking.Reserver{
-		Gangs: gangs, Request: plugin.overdue, For: overtaking.DefaultReserveFor,
-		Snapshot: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
-	}
+	plugin.reserver = plugin.newReserver()
 	plugin.mender = newMender(plugin)
 	plugin.adviser = newAdviser(plugin)
 	plugin.effects.roomChanged = plugin.mender.clusterChanged
@@ -232,6 +229,14 @@ func newPluginAmong(
 	}
 	go plugin.followZones(ctx, &all.zones.catalogue)
 	return plugin, nil
+}
+
+// newReserver reserves room for overdue gangs on the nodes of the present scheduling cycle.
+func (p *Plugin) newReserver() overtaking.Reserver {
+	return overtaking.Reserver{
+		Gangs: p.gangs, Request: p.overdue, For: overtaking.DefaultReserveFor,
+		Snapshot: func() fwk.NodeInfoLister { return p.handle.SnapshotSharedLister().NodeInfos() },
+	}
 }
 
 // Name returns the name of the plugin.
